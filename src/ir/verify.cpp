@@ -1,0 +1,157 @@
+// The verifier: every rule that the rest of the compiler may rely on, all faults in one run.
+#include <cmath>
+
+#include "ir/graph.h"
+#include "ops/infer.h"
+#include "ops/op_def.h"
+
+namespace ec {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Graph& graph) : graph_(graph) {}
+
+  std::vector<Diagnostic> run() {
+    for (const Tensor* tensor : graph_.tensors()) check_tensor(*tensor);
+    const std::vector<Operation*> order = graph_.topological();
+    check_order(order);
+    for (Operation* op : order) check_operation(*op);
+    for (size_t i = 0; i < graph_.outputs().size(); ++i)
+      if (graph_.outputs()[i] == nullptr)
+        fault({}, "output '" + graph_.output_names()[i] + "' has no tensor");
+    return std::move(faults_);
+  }
+
+ private:
+  void fault(const Location& where, std::string message, Code code = Code::InvalidGraph) {
+    Diagnostic d(code, std::move(message));
+    d.node = std::string(where.name());
+    d.op_type = where.op_type;
+    faults_.push_back(std::move(d));
+  }
+
+  void check_tensor(const Tensor& tensor) {
+    const Location nowhere;
+    const Location& where = tensor.producer() != nullptr ? tensor.producer()->location() : nowhere;
+    const std::string name = "tensor '" + tensor.name() + "'";
+    if (tensor.is_constant()) {
+      const auto bytes = tensor.type().num_bytes();
+      if (!bytes)
+        fault(where, name + " is a constant without a static shape");
+      else if (static_cast<size_t>(*bytes) != tensor.raw_data().size())
+        fault(where, name + " needs " + std::to_string(*bytes) + " bytes and has " +
+                         std::to_string(tensor.raw_data().size()));
+    }
+    if (!tensor.is_constant() && !tensor.is_input() && tensor.producer() == nullptr)
+      fault(where, name + " has no producer");
+    if (tensor.type().quant) check_quant(tensor, where);
+  }
+
+  void check_quant(const Tensor& tensor, const Location& where) {
+    const QuantParams& q = *tensor.type().quant;
+    const std::string name = "tensor '" + tensor.name() + "'";
+    if (q.scales.empty() || q.scales.size() != q.zero_points.size()) {
+      fault(where,
+            name + " has " + std::to_string(q.scales.size()) + " scales and " +
+                std::to_string(q.zero_points.size()) + " zero points",
+            Code::BadQuantParams);
+      return;
+    }
+    for (const float scale : q.scales) {
+      if (scale > 0 && std::isfinite(scale)) continue;
+      fault(where, name + " has a scale that is not positive and finite", Code::BadQuantParams);
+      break;
+    }
+    if (!q.per_channel()) {
+      if (q.scales.size() != 1)
+        fault(where, name + " has several scales and no axis", Code::BadQuantParams);
+      return;
+    }
+    const auto& shape = tensor.shape();
+    if (!shape) return;
+    const auto axis = static_cast<size_t>(q.axis);
+    if (axis >= shape->rank())
+      fault(where, name + " is quantised along an axis it lacks", Code::BadQuantParams);
+    else if ((*shape)[axis].is_static() &&
+             (*shape)[axis].size() != static_cast<int64_t>(q.scales.size()))
+      fault(where,
+            name + " has " + std::to_string(q.scales.size()) + " scales for " +
+                (*shape)[axis].text() + " channels",
+            Code::BadQuantParams);
+  }
+
+  void check_order(const std::vector<Operation*>& order) {
+    std::vector<size_t> position(graph_.operation_id_bound(), 0);
+    for (size_t i = 0; i < order.size(); ++i) position[order[i]->id()] = i + 1;
+    for (const Operation* op : order)
+      for (const Tensor* input : op->inputs())
+        if (input != nullptr && input->producer() != nullptr &&
+            position[input->producer()->id()] >= position[op->id()])
+          fault(op->location(), "operation is part of a cycle through '" + input->name() + "'",
+                Code::CyclicGraph);
+  }
+
+  void check_operation(const Operation& op) {
+    const OpDef& def = op.def();
+    if (!def.inputs().accepts(op.inputs().size()) || !def.outputs().accepts(op.outputs().size()))
+      fault(op.location(), std::string(def.name) + " has the wrong number of operands or results");
+    if (&op.attrs().schema() != &def.attrs())
+      fault(op.location(), std::string(def.name) + " has attributes of another op");
+    for (uint32_t i = 0; i < op.inputs().size(); ++i) {
+      const Tensor* input = op.inputs()[i];
+      if (input == nullptr) continue;
+      bool listed = false;
+      for (const Use& use : input->uses())
+        listed = listed || use == Use{const_cast<Operation*>(&op), i};
+      if (!listed) fault(op.location(), "use of '" + input->name() + "' is not in its use list");
+    }
+    check_types(op);
+    for (const auto& body : op.bodies())
+      for (Diagnostic& d : Verifier(*body).run()) faults_.push_back(std::move(d));
+  }
+
+  // The stored result types must not contradict what inference says.
+  void check_types(const Operation& op) {
+    std::vector<InferOperand> operands;
+    for (const Tensor* tensor : op.inputs()) {
+      InferOperand operand;
+      if (tensor != nullptr) {
+        operand.type = &tensor->type();
+        if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
+        if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
+      }
+      operands.push_back(operand);
+    }
+    InferContext ctx(op, std::move(operands));
+    if (Status status = op.def().infer(ctx); !status.ok()) {
+      faults_.push_back(std::move(status.error().diagnostic()));
+      return;
+    }
+    for (size_t i = 0; i < op.outputs().size(); ++i) {
+      const TensorType& stored = op.output(i)->type();
+      const TensorType& inferred = ctx.results()[i];
+      if (stored.dtype != inferred.dtype || !compatible(stored.shape, inferred.shape))
+        fault(op.location(), "result '" + op.output(i)->name() + "' is " + stored.text() +
+                                 ", inference says " + inferred.text());
+    }
+  }
+
+  static bool compatible(const std::optional<Shape>& a, const std::optional<Shape>& b) {
+    if (!a || !b) return true;
+    if (a->rank() != b->rank()) return false;
+    for (size_t i = 0; i < a->rank(); ++i)
+      if ((*a)[i].is_static() && (*b)[i].is_static() && (*a)[i].size() != (*b)[i].size())
+        return false;
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<Diagnostic> faults_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> verify(const Graph& graph) { return Verifier(graph).run(); }
+
+}  // namespace ec

@@ -1,0 +1,8 @@
+#include "ops/pending.h"
+
+namespace ec::ops {
+
+EC_PENDING(Attention);
+EC_PENDING(RotaryEmbedding);
+
+}  // namespace ec::ops

@@ -1,0 +1,57 @@
+// The interface of kernels. A reference kernel computes one operation on views; its result buffers
+// are ready when inference could tell the shapes, else the kernel asks for them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/attrs.h"
+#include "ops/op_def.h"
+#include "ops/value.h"
+
+namespace ec {
+
+class KernelContext {
+ public:
+  explicit KernelContext(const Operation& op) : op_(op) {}
+  virtual ~KernelContext() = default;
+  KernelContext(const KernelContext&) = delete;
+  KernelContext& operator=(const KernelContext&) = delete;
+
+  const Operation& op() const { return op_; }
+  template <class S>
+  const S& attrs() const {
+    return op_.attrs_as<S>();
+  }
+  size_t num_inputs() const { return inputs_.size(); }
+  size_t num_outputs() const { return outputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i].has_value(); }
+  const ConstView& input(size_t i) const { return *inputs_[i]; }
+  // A result whose shape inference gave; kernels of data-dependent shape call allocate() first.
+  const MutableView& output(size_t i) const { return *outputs_[i]; }
+  bool is_allocated(size_t i) const { return outputs_[i].has_value(); }
+  virtual Status allocate(size_t i, DType dtype, std::vector<int64_t> shape) = 0;
+  // Gives a whole value as result i (control flow).
+  virtual Status set_output(size_t i, Value value) = 0;
+  // Runs a nested graph.
+  virtual Result<std::vector<Value>> run_body(size_t body, std::vector<Value> inputs) = 0;
+  // Operand i as an owned value, for passing into a body.
+  virtual Value input_value(size_t i) const = 0;
+
+  Error fail(std::string message) const;  // ExecutionFailed at this operation
+
+ protected:
+  const Operation& op_;
+  std::vector<std::optional<ConstView>> inputs_;
+  std::vector<std::optional<MutableView>> outputs_;
+};
+
+// Runs one operation with its reference kernel on known values: inference with those values, result
+// allocation, kernel. Result bytes above `limit` are refused (OutOfMemory).
+Result<std::vector<Value>> evaluate(const Operation& op, std::span<const Value* const> inputs,
+                                    size_t limit = SIZE_MAX);
+// Runs a whole graph with reference kernels, freeing values after their last use.
+Result<std::vector<Value>> interpret(const Graph& graph, std::span<const Value> inputs);
+
+}  // namespace ec

@@ -1,0 +1,82 @@
+// The op table: one definition per op with everything the compiler knows about it. Definitions live
+// in one block per op in ops/<family>.cpp; ops.def lists them. A listed op without a definition is
+// a link error that names it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/attrs.h"
+#include "ops/op_kind.h"
+#include "support/result.h"
+
+namespace ec {
+
+class InferContext;
+class KernelContext;
+
+// How quantisation treats the op.
+enum class QuantRule : uint8_t {
+  Never,        // stays in float (or is no arithmetic on real numbers: shapes, indices, logic)
+  Free,         // input and output each have parameters of their own
+  SameAsInput,  // output has the parameters of the (first) input: data movement, max pooling
+  WeightedSum,  // activations x weights: bias scale = input scale x weight scale
+  FixedOutput,  // the output's parameters are fixed by the op (softmax, sigmoid, tanh)
+};
+
+// How the layout transform treats the op.
+enum class LayoutRule : uint8_t {
+  Agnostic,      // element-wise: any permutation passes through
+  FollowsInput,  // has a channels-first/last attribute and computes in either (conv, pool, resize)
+  AxisAttr,      // works along axes given by attributes or operands that can be permuted
+  Fixed,         // the order of dimensions is part of the meaning
+};
+
+struct OpTraits {
+  bool elementwise = false;  // each output element depends on the broadcast input elements only
+  bool commutative = false;  // the first two operands may be swapped
+  bool view = false;         // same elements in the same order: a new shape on the same bytes
+  bool random = false;       // not a function of its inputs; never folded, merged or duplicated
+};
+
+// Counts from a signature such as "(x, w, bias?) -> (y, indices?)" or "(inputs...) -> y".
+struct Arity {
+  int min = 0;
+  int max = 0;  // -1: any number
+  bool accepts(size_t n) const {
+    return static_cast<int>(n) >= min && (max < 0 || static_cast<int>(n) <= max);
+  }
+};
+
+using InferFn = Status (*)(InferContext&);
+using KernelFn = Status (*)(KernelContext&);
+
+struct OpDef {
+  OpKind kind;
+  std::string_view name;
+  std::string_view signature;  // names of operands and results; '?' optional, '...' any number
+  std::string_view summary;    // documentation: what it computes, in one or two sentences
+  OpTraits traits{};
+  InferFn infer = nullptr;
+  KernelFn reference = nullptr;
+  QuantRule quant = QuantRule::Never;
+  LayoutRule layout = LayoutRule::Fixed;
+  const AttrSchema& (*attrs)() = nullptr;
+
+  Arity inputs() const;
+  Arity outputs() const;
+};
+
+std::span<const OpDef* const> all_ops();
+const OpDef& op_def(OpKind kind);
+const OpDef* find_op(std::string_view name);
+inline std::string_view op_name(OpKind kind) { return op_def(kind).name; }
+
+namespace ops {
+#define EC_OP(Name, text, AttrsType) extern const OpDef k##Name##Def;
+#include "ops/ops.def"
+#undef EC_OP
+}  // namespace ops
+
+}  // namespace ec

@@ -1,0 +1,11 @@
+#include "ops/value.h"
+
+namespace ec {
+
+int64_t count_elements(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
+}  // namespace ec

@@ -1,0 +1,180 @@
+#include "support/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace ec {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error system_error(Code code, const fs::path& path, const std::string& what, int number) {
+  return Error(code, what + ": " + std::strerror(number)).file(path.string());
+}
+
+Error output_error(const fs::path& path, const std::string& what, int number) {
+  Error error = system_error(Code::OutputUnwritable, path, what, number);
+  if (number == ENOSPC)
+    return std::move(error).hint("free some space or choose another place with -o");
+  if (number == ENOENT) return std::move(error).hint("create the directory first");
+  return std::move(error).hint("choose a writable place with -o");
+}
+
+// Paths of temporaries that exist right now, as fixed C strings so that a signal handler can unlink
+// them. A slot's first byte is non-zero while it is in use.
+constexpr int kSlots = 16;
+constexpr size_t kPathMax = 4096;
+struct PendingSlot {
+  std::atomic<bool> claimed{false};
+  std::atomic<bool> armed{false};
+  char path[kPathMax];
+};
+PendingSlot g_pending[kSlots];
+
+int claim_slot(const std::string& path) {
+  if (path.size() >= kPathMax) return -1;
+  for (int i = 0; i < kSlots; ++i) {
+    if (g_pending[i].claimed.exchange(true)) continue;
+    std::memcpy(g_pending[i].path, path.c_str(), path.size() + 1);
+    g_pending[i].armed = true;
+    return i;
+  }
+  return -1;
+}
+
+void release_slot(int slot) {
+  if (slot < 0) return;
+  g_pending[slot].armed = false;
+  g_pending[slot].claimed = false;
+}
+
+}  // namespace
+
+Result<Blob> map_file(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    const int number = errno;
+    if (number == ENOENT || number == ENOTDIR)
+      return Error(Code::FileNotFound, "no such file")
+          .file(path.string())
+          .hint("check the path; relative paths start at the current directory");
+    return system_error(Code::FileUnreadable, path, "cannot open", number);
+  }
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    const int number = errno;
+    ::close(fd);
+    return system_error(Code::FileUnreadable, path, "cannot stat", number);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    ::close(fd);
+    const bool directory = S_ISDIR(info.st_mode);
+    return Error(Code::FileUnreadable,
+                 directory ? "is a directory, not a file" : "is not a regular file")
+        .file(path.string())
+        .hint("name a model file");
+  }
+  if (info.st_size == 0) {
+    ::close(fd);
+    return Error(Code::EmptyFile, "file is empty")
+        .file(path.string())
+        .hint("the download or export was probably interrupted: make the file again");
+  }
+  const auto size = static_cast<size_t>(info.st_size);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int number = errno;
+  ::close(fd);
+  if (address == MAP_FAILED) return system_error(Code::FileUnreadable, path, "cannot map", number);
+  std::shared_ptr<const void> owner(
+      address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
+  return Blob(owner, {static_cast<const std::byte*>(address), size});
+}
+
+Result<AtomicFile> AtomicFile::create(const fs::path& path) {
+  AtomicFile file;
+  file.path_ = path;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    return Error(Code::OutputUnwritable, "is a directory")
+        .file(path.string())
+        .hint("give a file name with -o");
+  std::string name = path.string() + ".XXXXXX";
+  file.fd_ = ::mkstemp(name.data());
+  if (file.fd_ < 0) return output_error(path, "cannot create", errno);
+  file.temporary_ = name;
+  file.slot_ = claim_slot(name);
+  // mkstemp makes the file private; a result gets the usual permissions.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(file.fd_, static_cast<mode_t>(0666 & ~mask));
+  return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      slot_(std::exchange(other.slot_, -1)) {}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() noexcept {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+  release_slot(slot_);
+  fd_ = slot_ = -1;
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return output_error(path_, "cannot write", errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+
+Status AtomicFile::commit() {
+  if (::fsync(fd_) != 0 && errno != EINVAL) return output_error(path_, "cannot write", errno);
+  if (::close(std::exchange(fd_, -1)) != 0) {
+    const int number = errno;
+    ::unlink(temporary_.c_str());
+    release_slot(std::exchange(slot_, -1));
+    return output_error(path_, "cannot write", number);
+  }
+  const bool renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
+  const int number = errno;
+  if (!renamed) ::unlink(temporary_.c_str());
+  release_slot(std::exchange(slot_, -1));
+  if (!renamed) return output_error(path_, "cannot rename into place", number);
+  return {};
+}
+
+Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  EC_TRY(AtomicFile file, AtomicFile::create(path));
+  EC_CHECK_OK(file.write(bytes));
+  return file.commit();
+}
+
+Status write_file(const fs::path& path, std::string_view text) {
+  return write_file(path, std::as_bytes(std::span(text)));
+}
+
+void remove_pending_outputs() noexcept {
+  for (PendingSlot& slot : g_pending)
+    if (slot.armed.load()) ::unlink(slot.path);
+}
+
+}  // namespace ec

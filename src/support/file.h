@@ -1,0 +1,45 @@
+// Files: read-only mapping, and output that appears whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "support/blob.h"
+#include "support/result.h"
+
+namespace ec {
+
+// Maps a regular file read-only. Errors: FileNotFound, FileUnreadable, EmptyFile.
+Result<Blob> map_file(const std::filesystem::path& path);
+
+// Writes to a temporary file in the same directory, syncs, and renames on commit(). Without commit
+// (error, exception, early return) the temporary is removed. A signal handler may call
+// remove_pending_outputs(), which is async-signal-safe.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::filesystem::path& path);
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text);
+  Status commit();
+  // Where the bytes are before commit, for reading back.
+  const std::filesystem::path& temporary_path() const { return temporary_; }
+
+ private:
+  AtomicFile() = default;
+  void discard() noexcept;
+
+  std::filesystem::path path_, temporary_;
+  int fd_ = -1;
+  int slot_ = -1;
+};
+
+Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+Status write_file(const std::filesystem::path& path, std::string_view text);
+
+void remove_pending_outputs() noexcept;
+
+}  // namespace ec
