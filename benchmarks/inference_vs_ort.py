@@ -1,0 +1,117 @@
+"""Float inference side by side with ONNX Runtime: median time per model, one thread and two, in one run.
+
+    python benchmarks/inference_vs_ort.py [--only 'mobilenet*'] [--threads 1 2] [--out DIR]
+
+The two sessions take turns, a few runs each, so that both see the same state of the machine; the figure is the median
+of all runs of a side and the ratio is ONNX Runtime's time over ours (above 1: we are faster). Sessions are made once,
+inputs are the same, outputs are compared before any time is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "interop"))
+
+import model_set
+from engines import one_line
+from worker_pool import run_isolated
+from zoo_check import BOUND, relative_error
+
+
+def ort_session(path: pathlib.Path, threads: int):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def time_calls(call, count: int) -> list[float]:
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+def measure(job: tuple[model_set.Model, int, float]) -> dict:
+    """In a worker: medians of both sides, or the reason why there are none."""
+    model, threads, budget = job
+    from edgecompiler.runtime import InferenceSession
+
+    feeds = model.feeds()
+    peer = ort_session(model.path, threads)
+    try:
+        with InferenceSession(str(model.path), input_shapes=model.input_shapes(), threads=threads) as ours:
+            expected, actual = peer.run(None, feeds), list(ours.run(feeds).values())
+            if relative_error(actual, expected) > BOUND:
+                return {"error": "outputs differ"}
+            sides = {"ort": lambda: peer.run(None, feeds), "ours": lambda: ours.run(feeds)}
+            times: dict[str, list[float]] = {name: [] for name in sides}
+            slowest = max(max(time_calls(call, 2)) for call in sides.values())
+            per_turn = max(1, min(20, int(0.05 / max(slowest, 1e-6))))
+            turns = max(4, min(40, int(budget / (2 * per_turn * max(slowest, 1e-6)))))
+            for _ in range(turns):
+                for name, call in sides.items():
+                    times[name] += time_calls(call, per_turn)
+            return {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    except Exception as error:
+        return {"error": one_line(f"{type(error).__name__}: {error}")}
+
+
+def format_rows(rows: dict[str, dict[int, dict]], threads: list[int]) -> list[str]:
+    head = "| model | " + " | ".join(f"ORT ms ({t}) | ours ms ({t}) | ratio ({t})" for t in threads) + " |"
+    lines = [head, "|---|" + "---|" * (3 * len(threads))]
+    for name, by_threads in rows.items():
+        cells = []
+        for t in threads:
+            record = by_threads.get(t, {"error": "not run"})
+            if "error" in record:
+                cells += [record["error"].replace("|", "\\|"), "", ""]
+            else:
+                cells += [f"{record['ort']:.2f}", f"{record['ours']:.2f}", f"{record['ort'] / record['ours']:.2f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for t in threads:
+        ratios = sorted(r[t]["ort"] / r[t]["ours"] for r in rows.values() if t in r and "error" not in r[t])
+        if ratios:
+            lines += ["", f"{t} thread(s), {len(ratios)} models: ratio min {ratios[0]:.2f}, median {statistics.median(ratios):.2f}, "
+                          f"max {ratios[-1]:.2f}; at least 1.0 in {sum(r >= 1 for r in ratios)}, below 0.5 in {sum(r < 0.5 for r in ratios)}."]
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="glob on the model name")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds of measuring per model and thread count")
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--out", type=pathlib.Path, help="folder for inference.{md,json}")
+    args = parser.parse_args()
+    models = model_set.all_models(args.only)
+    jobs = [(m, t, args.budget) for m in models for t in args.threads]
+    rows: dict[str, dict[int, dict]] = {}
+    for index, outcome, value in run_isolated(measure, jobs, 1, args.timeout):
+        model, threads, _ = jobs[index]
+        record = value if outcome == "done" else {"error": f"{outcome}: {value}"}
+        rows.setdefault(model.name, {})[threads] = record
+        print(f"{model.name} threads={threads}: {json.dumps(record)}", flush=True)
+    lines = format_rows(rows, args.threads)
+    print("\n".join(lines))
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "inference.md").write_text("\n".join(lines) + "\n")
+        (args.out / "inference.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

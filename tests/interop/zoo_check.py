@@ -1,0 +1,151 @@
+"""Runs every model of the set through our session and compares with ONNX Runtime.
+
+    python tests/interop/zoo_check.py [--only 'mobilenet*'] [--out DIR]
+
+Per model: the graph as imported and the optimised one, on one thread and on two, and the file that `edgecompile optimize`
+writes (onnx.checker full check, then run by ONNX Runtime). The bound is max abs error <= 1e-4 x max abs output.
+Exit status 0 only if everything holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import numpy as np
+
+import model_set
+from engines import one_line
+from worker_pool import run_isolated
+
+BOUND = 1e-4
+# name, options of InferenceSession
+MODES = {
+    "as imported, 1 thread": {"optimize": False, "threads": 1},
+    "as imported, 2 threads": {"optimize": False, "threads": 2},
+    "optimised, 1 thread": {"threads": 1},
+    "optimised, 2 threads": {"threads": 2},
+}
+WRITTEN = "written .onnx in ORT"
+
+
+def relative_error(actual: list[np.ndarray], expected: list[np.ndarray]) -> float:
+    """The worst output's max abs error over its max abs value; infinity if form or type differ."""
+    if len(actual) != len(expected):
+        return float("inf")
+    worst = 0.0
+    for a, e in zip(actual, expected):
+        if a.shape != e.shape or a.dtype != e.dtype:
+            return float("inf")
+        if e.size == 0:
+            continue
+        a64, e64 = a.astype(np.float64), e.astype(np.float64)
+        error = np.abs(a64 - e64).max()
+        if not np.isfinite(error):
+            return float("inf")
+        scale = np.abs(e64).max()
+        worst = max(worst, float(error / scale) if scale > 0 else (0.0 if error == 0 else float("inf")))
+    return worst
+
+
+def run_ort(path: pathlib.Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 2
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+
+
+def run_ours(model: model_set.Model, feeds: dict[str, np.ndarray], options: dict) -> list[np.ndarray]:
+    from edgecompiler.runtime import InferenceSession
+
+    with InferenceSession(str(model.path), input_shapes=model.input_shapes(), **options) as session:
+        return list(session.run(feeds).values())
+
+
+def check_written(model: model_set.Model, feeds: dict, expected: list, binary: str) -> float:
+    import onnx
+
+    with tempfile.TemporaryDirectory() as scratch:
+        written = pathlib.Path(scratch) / "optimised.onnx"
+        done = subprocess.run([binary, "optimize", str(model.path), "-o", str(written)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"optimize ended with {done.returncode}: {done.stderr}")
+        onnx.checker.check_model(str(written), full_check=True)
+        return relative_error(run_ort(written, feeds), expected)
+
+
+def check_model(job: tuple[model_set.Model, str | None]) -> dict[str, float | str]:
+    """In a worker: error per mode, or the reason why there is none."""
+    model, binary = job
+    feeds = model.feeds()
+    expected = run_ort(model.path, feeds)
+    result: dict[str, float | str] = {}
+    for mode, options in MODES.items():
+        try:
+            result[mode] = relative_error(run_ours(model, feeds, options), expected)
+        except Exception as error:
+            result[mode] = one_line(f"{type(error).__name__}: {error}")
+    if binary:
+        try:
+            result[WRITTEN] = check_written(model, feeds, expected, binary)
+        except Exception as error:
+            result[WRITTEN] = one_line(f"{type(error).__name__}: {error}")
+    return result
+
+
+def is_good(value: float | str) -> bool:
+    return isinstance(value, float) and value <= BOUND
+
+
+def write_table(path: pathlib.Path, results: dict[str, dict], columns: list[str]) -> None:
+    lines = ["# Outputs against ONNX Runtime", "", f"Max abs error over max abs output, worst output; the bound is {BOUND:g}.", ""]
+    lines += ["| model | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name, result in results.items():
+        cells = [f"{v:.1e}" if isinstance(v, float) else v.replace("|", "\\|") for v in (result.get(c, "") for c in columns)]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="glob on the model name")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for zoo_check.{md,json}")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds per model")
+    parser.add_argument("--workers", type=int, default=1)
+    args = parser.parse_args()
+    models = model_set.all_models(args.only)
+    binary = model_set.find_binary()
+    if binary is None:
+        print("skipped: no edgecompile program, so no written .onnx is checked (set EC_BIN)", file=sys.stderr)
+    columns = list(MODES) + ([WRITTEN] if binary else [])
+    results: dict[str, dict] = {}
+    bad = 0
+    started = time.monotonic()
+    jobs = [(m, os.fspath(binary) if binary else None) for m in models]
+    for index, outcome, value in run_isolated(check_model, jobs, args.workers, args.timeout):
+        result = value if outcome == "done" else {c: f"{outcome}: {value}" for c in columns}
+        results[models[index].name] = result
+        faults = {c: v for c, v in result.items() if not is_good(v)}
+        bad += bool(faults)
+        worst = max((v for v in result.values() if isinstance(v, float)), default=float("nan"))
+        print(f"{models[index].name}: " + (f"{faults}" if faults else f"ok, worst {worst:.1e}"), flush=True)
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_table(args.out / "zoo_check.md", dict(sorted(results.items())), columns)
+        (args.out / "zoo_check.json").write_text(json.dumps(results, indent=1) + "\n")
+    print(f"zoo check: {len(models) - bad} of {len(models)} models within {BOUND:g} in {time.monotonic() - started:.0f} s")
+    return 1 if bad or not models else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
