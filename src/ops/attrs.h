@@ -192,23 +192,38 @@ struct RotaryEmbeddingAttrs {
   EC_ATTRS(RotaryEmbeddingAttrs, interleaved, num_heads, rotary_dim)
 };
 
+// How pads come about. Importers resolve them where input sizes are known; the other modes stay for
+// open sizes and ignore `pads` (see ops/window.h). Same: output = ceil(input / stride), the odd
+// element of padding at the end (upper) or the begin (lower).
+enum class AutoPad : uint8_t { Explicit, SameUpper, SameLower, Valid };
+template <>
+struct EnumText<AutoPad> {
+  static constexpr std::string_view kNames[] = {"explicit", "same_upper", "same_lower", "valid"};
+};
+
+// Of all windowed ops: empty strides and dilations mean 1, empty pads 0.
 // conv(x, w, bias?, residual?): the residual is added before the activation.
 struct ConvAttrs {
   std::vector<int64_t> strides, dilations, pads;
+  AutoPad auto_pad = AutoPad::Explicit;
   int64_t groups = 1;
   Layout layout = Layout::ChannelsFirst;
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
-  EC_ATTRS(ConvAttrs, strides, dilations, pads, groups, layout, activation, act_alpha, act_beta)
+  EC_ATTRS(ConvAttrs, strides, dilations, pads, auto_pad, groups, layout, activation, act_alpha,
+           act_beta)
 };
+// conv_transpose(x, w, bias?). Same: output = input * stride.
 struct ConvTransposeAttrs {
   std::vector<int64_t> strides, dilations, pads, output_padding;
+  std::vector<int64_t> output_sizes;  // spatial; when given, pads follow from it
+  AutoPad auto_pad = AutoPad::Explicit;
   int64_t groups = 1;
   Layout layout = Layout::ChannelsFirst;
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
-  EC_ATTRS(ConvTransposeAttrs, strides, dilations, pads, output_padding, groups, layout, activation,
-           act_alpha, act_beta)
+  EC_ATTRS(ConvTransposeAttrs, strides, dilations, pads, output_padding, output_sizes, auto_pad,
+           groups, layout, activation, act_alpha, act_beta)
 };
 struct DeformConvAttrs {
   std::vector<int64_t> strides, dilations, pads;
@@ -221,19 +236,21 @@ struct Col2ImAttrs {
 };
 struct PoolAttrs {
   std::vector<int64_t> kernel, strides, dilations, pads;
+  AutoPad auto_pad = AutoPad::Explicit;
   bool ceil_mode = false;
   bool count_include_pad = false;     // average only
   bool column_major_indices = false;  // second result of max_pool
   Layout layout = Layout::ChannelsFirst;
-  EC_ATTRS(PoolAttrs, kernel, strides, dilations, pads, ceil_mode, count_include_pad,
+  EC_ATTRS(PoolAttrs, kernel, strides, dilations, pads, auto_pad, ceil_mode, count_include_pad,
            column_major_indices, layout)
 };
 struct LpPoolAttrs {
   std::vector<int64_t> kernel, strides, dilations, pads;
+  AutoPad auto_pad = AutoPad::Explicit;
   bool ceil_mode = false;
   int64_t p = 2;
   Layout layout = Layout::ChannelsFirst;
-  EC_ATTRS(LpPoolAttrs, kernel, strides, dilations, pads, ceil_mode, p, layout)
+  EC_ATTRS(LpPoolAttrs, kernel, strides, dilations, pads, auto_pad, ceil_mode, p, layout)
 };
 struct GlobalPoolAttrs {
   Layout layout = Layout::ChannelsFirst;
