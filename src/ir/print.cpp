@@ -21,7 +21,7 @@ bool is_name_char(char c) {
          c == '.' || c == '/' || c == '$' || c == '-';
 }
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -42,7 +42,7 @@ std::string quoted(std::string_view text) {
 
 std::string name_text(std::string_view name) {
   const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), is_name_char);
-  return plain ? std::string(name) : quoted(name);
+  return plain ? std::string(name) : quote(name);
 }
 
 bool is_identifier(std::string_view text) {
@@ -55,7 +55,7 @@ bool is_identifier(std::string_view text) {
 std::string dim_text(const Dim& dim) {
   if (!dim.is_symbol()) return dim.text();
   return is_identifier(dim.symbol_name()) ? std::string(dim.symbol_name())
-                                          : quoted(dim.symbol_name());
+                                          : quote(dim.symbol_name());
 }
 
 std::string type_text(const TensorType& type) {
@@ -110,7 +110,7 @@ class Printer {
     out_ += ") {\n";
     const std::string inner = indent + "  ";
     for (const auto& [key, value] : g.metadata())
-      out_ += inner + "metadata " + quoted(key) + " = " + quoted(value) + "\n";
+      out_ += inner + "metadata " + quote(key) + " = " + quote(value) + "\n";
     for (const Tensor* tensor : g.tensors())
       if (tensor->is_constant()) constant(*tensor, inner);
     for (const Operation* op : g.topological()) operation(*op, inner);
@@ -197,7 +197,7 @@ class Printer {
       case FieldKind::Bool:
         return std::get<bool>(value) ? "true" : "false";
       case FieldKind::String:
-        return quoted(std::get<std::string>(value));
+        return quote(std::get<std::string>(value));
       case FieldKind::Ints:
         return list(std::get<std::vector<int64_t>>(value),
                     [](int64_t v) { return std::to_string(v); });
@@ -205,7 +205,7 @@ class Printer {
         return list(std::get<std::vector<double>>(value), float_text);
       case FieldKind::Strings:
         return list(std::get<std::vector<std::string>>(value),
-                    [](const auto& v) { return quoted(v); });
+                    [](const auto& v) { return quote(v); });
       case FieldKind::DType:
       case FieldKind::Enum:
         return std::get<std::string>(value);
@@ -217,9 +217,9 @@ class Printer {
     if (location.nodes.empty() && location.op_type.empty()) return {};
     std::string text = " loc(";
     for (size_t i = 0; i < location.nodes.size(); ++i)
-      text += (i > 0 ? ", " : "") + quoted(location.nodes[i]);
+      text += (i > 0 ? ", " : "") + quote(location.nodes[i]);
     if (!location.op_type.empty())
-      text += (location.nodes.empty() ? ": " : " : ") + quoted(location.op_type);
+      text += (location.nodes.empty() ? ": " : " : ") + quote(location.op_type);
     return text + ")";
   }
 
