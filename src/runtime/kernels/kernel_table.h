@@ -1,0 +1,146 @@
+// The instruction-set specific innermost loops, one table per set.
+//
+// The files in simd/ are compiled once per instruction set, each time into its own namespace, and
+// fill one of these tables. Everything above (blocking, packing, threading) is ordinary code that
+// calls through the table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernels/isa.h"
+
+namespace ec::kernels {
+
+enum class UnaryOp : uint8_t {
+  Identity,
+  Clamp,        // min(max(x, alpha), beta)
+  LeakyRelu,    // x < 0 ? alpha * x : x
+  Elu,          // x < 0 ? alpha * (exp(x) - 1) : x
+  HardSigmoid,  // clamp(alpha * x + beta, 0, 1)
+  HardSwish,    // x * clamp(x / 6 + 0.5, 0, 1)
+  Sigmoid,
+  Silu,  // x * sigmoid(x)
+  Tanh,
+  Exp,
+  Log,
+  Erf,
+  Gelu,      // 0.5 * x * (1 + erf(x / sqrt 2))
+  GeluTanh,  // the tanh form
+  Softplus,
+  Mish,
+  Sqrt,
+  Rsqrt,
+  Reciprocal,
+  Neg,
+  Abs,
+  Square,
+  Floor,
+  Ceil,
+  Affine,  // alpha * x + beta
+  kCount
+};
+
+enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, Min, Max, kCount };
+
+/// What is done to each result before it is stored.
+struct Epilogue {
+  UnaryOp op = UnaryOp::Identity;
+  float alpha = 0.0F;
+  float beta = 0.0F;
+};
+
+/// One tile of C = A x B. A is given by row pointers so that the same loop serves plain matrices
+/// and convolutions: `a` holds `taps` groups of `rows` pointers, each to `k` consecutive values.
+struct GemmTileArgs {
+  const float* const* a = nullptr;
+  int64_t a_offset = 0;  // added to every row pointer
+  int64_t taps = 1;
+  int64_t k = 0;
+  const float* b = nullptr;  // taps * k rows of (vectors * lanes) values, ldb apart
+  int64_t ldb = 0;
+  const float* bias = nullptr;  // one value per column of the panel, or null
+  float* c = nullptr;
+  int64_t ldc = 0;
+  const float* residual = nullptr;  // added before the clamp; null for none
+  int64_t ld_residual = 0;
+  int64_t n = 0;            // columns to store, at most vectors * lanes
+  bool accumulate = false;  // start from C instead of bias (second and later blocks of a long K)
+  bool finish = true;       // add residual and clamp (last block)
+  float lo = 0.0F;
+  float hi = 0.0F;
+};
+using GemmTileFn = void (*)(const GemmTileArgs&);
+
+/// One output row of a depthwise convolution. `rows` holds the input rows the window covers,
+/// clipped to the image; `weights` the kernel rows that go with them, each kernel_w x channels.
+struct DepthwiseRowArgs {
+  const float* const* rows = nullptr;
+  const float* const* weights = nullptr;
+  int64_t row_count = 0;
+  const float* bias = nullptr;
+  float* y = nullptr;
+  int64_t channels = 0;
+  int64_t in_ld = 0;   // values between two input pixels
+  int64_t out_ld = 0;  // values between two output pixels
+  int64_t in_w = 0;
+  int64_t out_w = 0;
+  int64_t kernel_w = 0;
+  int64_t stride_w = 1;
+  int64_t dilation_w = 1;
+  int64_t pad_left = 0;
+  float lo = 0.0F;
+  float hi = 0.0F;
+};
+
+struct NormArgs {
+  const float* x = nullptr;
+  float* y = nullptr;
+  int64_t n = 0;
+  const float* scale = nullptr;  // n values or null
+  const float* bias = nullptr;   // n values or null
+  float epsilon = 0.0F;
+  bool centre = true;  // false: root-mean-square normalisation
+};
+
+using UnaryFn = void (*)(const float* x, float* y, int64_t n, float alpha, float beta);
+using BinaryFn = void (*)(const float* a, const float* b, float* y, int64_t n);
+
+struct BinaryFns {
+  BinaryFn vv = nullptr;  // both vectors
+  BinaryFn vs = nullptr;  // b is one value
+  BinaryFn sv = nullptr;  // a is one value
+};
+
+inline constexpr size_t kMaxTileRows = 16;
+
+// Plain arrays: std::array's accessors are inline functions, and the copy kept by the linker could
+// be one built for a processor newer than the one at hand.
+struct KernelTable {
+  Isa isa = Isa::Generic;
+  int64_t lanes = 4;
+  int64_t tile_rows = 4;     // rows of the largest tile
+  int64_t tile_vectors = 2;  // vectors of a full panel; the other panel width is one vector
+  GemmTileFn gemm[kMaxTileRows][2] = {};  // [rows - 1][full panel]
+  void (*depthwise_row)(const DepthwiseRowArgs&) = nullptr;
+  UnaryFn unary[static_cast<size_t>(UnaryOp::kCount)] = {};
+  BinaryFns binary[static_cast<size_t>(BinaryOp::kCount)] = {};
+  void (*softmax_row)(const float* x, float* y, int64_t n, bool logarithm) = nullptr;
+  void (*norm_row)(const NormArgs&) = nullptr;
+  float (*sum)(const float* x, int64_t n) = nullptr;
+  float (*max)(const float* x, int64_t n) = nullptr;
+  /// to(j, i) = from(i, j) for i < rows, j < columns.
+  void (*transpose)(const float* from, int64_t ld_from, float* to, int64_t ld_to, int64_t rows,
+                    int64_t columns) = nullptr;
+  /// y[c] = max / scaled sum over the `count` pointed-to vectors of n values.
+  void (*gather_max)(const float* const* in, int64_t count, float* y, int64_t n) = nullptr;
+  void (*gather_sum)(const float* const* in, int64_t count, float* y, int64_t n,
+                     float scale) = nullptr;
+
+  int64_t panel() const { return lanes * tile_vectors; }
+};
+
+/// The table of `isa`; `isa` must be available (isa_available).
+const KernelTable& kernel_table(Isa isa);
+
+}  // namespace ec::kernels

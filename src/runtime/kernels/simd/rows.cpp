@@ -1,0 +1,146 @@
+// Loops over one row of values: sums, maxima, softmax, normalisation, and the gathers behind
+// pooling.
+#include "runtime/kernels/simd/tables.h"
+#include "runtime/kernels/simd/vec.h"
+#include "runtime/kernels/simd/vec_math.h"
+
+namespace ec::kernels::EC_SIMD_NS {
+
+namespace {
+
+constexpr int kChains = 4;  // independent sums in flight
+
+template <class F>
+inline V accumulate(Index n,
+                    F&& term) {  // term(i, count): the vector at i, only `count` lanes of it valid
+  V acc[kChains] = {};
+  Index i = 0;
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes)
+    for (int c = 0; c < kChains; ++c) acc[c] += term(i + c * kLanes, kLanes);
+  for (; i + kLanes <= n; i += kLanes) acc[0] += term(i, kLanes);
+  if (i < n) acc[1] += term(i, n - i);
+  return (acc[0] + acc[1]) + (acc[2] + acc[3]);
+}
+
+inline V pick(const float* p, Index count) { return count == kLanes ? load(p) : load_n(p, count); }
+
+float sum(const float* x, Index n) {
+  return reduce_add(accumulate(n, [x](Index i, Index count) { return pick(x + i, count); }));
+}
+
+float max(const float* x, Index n) {
+  float m = x[0];
+  Index i = 0;
+  if (n >= kLanes) {
+    V acc = load(x);
+    for (i = kLanes; i + kLanes <= n; i += kLanes) acc = vmax(acc, load(x + i));
+    m = reduce_max(acc);
+  }
+  for (; i < n; ++i) m = m > x[i] ? m : x[i];
+  return m;
+}
+
+void softmax_row(const float* x, float* y, Index n, bool logarithm) {
+  const float top = max(x, n);
+  const V shift = set1(top);
+  if (logarithm) {
+    const float total = reduce_add(accumulate(n, [&](Index i, Index count) {
+      V e = vexp(pick(x + i, count) - shift);
+      if (count < kLanes) {
+        float t[kLanes] = {};
+        store_n(t, e, count);
+        e = load(t);
+      }
+      return e;
+    }));
+    const V offset = set1(top + __builtin_logf(total));
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i) - offset);
+    if (i < n) store_n(y + i, load_n(x + i, n - i) - offset, n - i);
+    return;
+  }
+  V acc = {};
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const V e = vexp(load(x + i) - shift);
+    store(y + i, e);
+    acc += e;
+  }
+  float total = reduce_add(acc);
+  if (i < n) {
+    store_n(y + i, vexp(load_n(x + i, n - i) - shift), n - i);
+    for (Index j = i; j < n; ++j) total += y[j];
+  }
+  const V scale = set1(1.0F / total);
+  for (i = 0; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) * scale);
+  if (i < n) store_n(y + i, load_n(y + i, n - i) * scale, n - i);
+}
+
+inline V normalised(const NormArgs& a, Index i, Index count, V mean, V scale) {
+  V v = (pick(a.x + i, count) - mean) * scale;
+  if (a.scale != nullptr) v = v * pick(a.scale + i, count);
+  if (a.bias != nullptr) v = v + pick(a.bias + i, count);
+  return v;
+}
+
+void norm_row(const NormArgs& a) {
+  const float inv_n = 1.0F / static_cast<float>(a.n);
+  const float mean = a.centre ? sum(a.x, a.n) * inv_n : 0.0F;
+  const V vmean = set1(mean);
+  const V squares = accumulate(a.n, [&](Index i, Index count) {
+    // Lanes past the end would add mean^2: give them the mean.
+    V d = pick(a.x + i, count) - vmean;
+    if (count < kLanes) {
+      float t[kLanes] = {};
+      store_n(t, d, count);
+      d = load(t);
+    }
+    return d * d;
+  });
+  const float variance = reduce_add(squares) * inv_n;
+  const V scale = set1(1.0F / __builtin_sqrtf(variance + a.epsilon));
+  Index i = 0;
+  for (; i + kLanes <= a.n; i += kLanes) store(a.y + i, normalised(a, i, kLanes, vmean, scale));
+  if (i < a.n) store_n(a.y + i, normalised(a, i, a.n - i, vmean, scale), a.n - i);
+}
+
+void gather_max(const float* const* in, Index count, float* y, Index n) {
+  for (Index c = 0; c < n; c += kLanes) {
+    const Index lanes = n - c < kLanes ? n - c : kLanes;
+    V acc = pick(in[0] + c, lanes);
+    for (Index i = 1; i < count; ++i) {
+      const V v = pick(in[i] + c, lanes);
+      acc = acc == acc ? vmax(acc, v) : acc;
+    }
+    store_n(y + c, acc, lanes);
+  }
+}
+
+void gather_sum(const float* const* in, Index count, float* y, Index n, float scale) {
+  const V s = set1(scale);
+  for (Index c = 0; c < n; c += kLanes) {
+    const Index lanes = n - c < kLanes ? n - c : kLanes;
+    // Two levels: a global pool adds thousands of values, and one running sum would lose digits.
+    V total = {};
+    for (Index first = 0; first < count; first += 64) {
+      const Index last = first + 64 < count ? first + 64 : count;
+      V acc = {};
+      for (Index i = first; i < last; ++i) acc += pick(in[i] + c, lanes);
+      total += acc;
+    }
+    store_n(y + c, total * s, lanes);
+  }
+}
+
+}  // namespace
+
+void fill_rows(KernelTable& table) {
+  table.softmax_row = softmax_row;
+  table.norm_row = norm_row;
+  table.sum = sum;
+  table.max = max;
+  table.gather_max = gather_max;
+  table.gather_sum = gather_sum;
+}
+
+}  // namespace ec::kernels::EC_SIMD_NS
