@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/rounding.h"
 #include "support/small_float.h"
 
 namespace ec {
@@ -58,11 +59,22 @@ void store_integer(const MutableView& view, std::span<const C> values) {
   store_each<T>(view, values, [](C v) { return to_integer<T, C>(v); });
 }
 
+// A float from which a smaller format can be rounded as if directly from the value.
+template <class C>
+float to_narrow(C value) {
+  if constexpr (std::is_same_v<C, float>)
+    return value;
+  else if constexpr (std::is_same_v<C, double>)
+    return narrow_to_odd(value);
+  else
+    return narrow_to_odd(static_cast<double>(value));
+}
+
 template <class C>
 void store_small(const MutableView& view, std::span<const C> values,
                  const SmallFloatFormat& format) {
   store_each<uint8_t>(view, values,
-                      [&](C v) { return float_to_small(static_cast<float>(v), format, true); });
+                      [&](C v) { return float_to_small(to_narrow(v), format, true); });
 }
 
 template <class C>
@@ -146,11 +158,10 @@ void store(const MutableView& view, std::span<const C> values) {
     case DType::F64:
       return store_each<double>(view, values, [](C v) { return static_cast<double>(v); });
     case DType::F16:
-      return store_each<uint16_t>(view, values,
-                                  [](C v) { return float_to_half(static_cast<float>(v)); });
+      return store_each<uint16_t>(view, values, [](C v) { return float_to_half(to_narrow(v)); });
     case DType::BF16:
       return store_each<uint16_t>(view, values,
-                                  [](C v) { return float_to_bfloat16(static_cast<float>(v)); });
+                                  [](C v) { return float_to_bfloat16(to_narrow(v)); });
     case DType::I8:
       return store_integer<int8_t>(view, values);
     case DType::U8:
@@ -191,8 +202,7 @@ void store(const MutableView& view, std::span<const C> values) {
     case DType::F4E2M1:
       return store_small(view, values, kF4E2M1);
     case DType::F8E8M0:
-      return store_each<uint8_t>(view, values,
-                                 [](C v) { return float_to_e8m0(static_cast<float>(v)); });
+      return store_each<uint8_t>(view, values, [](C v) { return float_to_e8m0(to_narrow(v)); });
   }
 }
 
@@ -210,7 +220,8 @@ std::vector<int64_t> row_major_strides(std::span<const int64_t> shape) {
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     strides[d] = stride;
-    stride *= shape[d];
+    // Wraps only for empty tensors with huge other sizes, whose strides are never used.
+    stride = wrapping_mul(stride, shape[d]);
   }
   return strides;
 }

@@ -10,6 +10,12 @@ namespace {
 // Shapes whose elements are tracked as dimensions are short; longer tensors are data.
 constexpr int64_t kMaxTrackedDims = 64;
 
+// Empty constants are known values, too: null means unknown.
+const std::byte* bytes_of(const Blob& blob) {
+  static constexpr std::byte kNoByte{};
+  return blob.empty() ? &kNoByte : blob.bytes().data();
+}
+
 std::vector<InferOperand> operands_of(const Operation& op) {
   std::vector<InferOperand> operands;
   operands.reserve(op.inputs().size());
@@ -17,7 +23,7 @@ std::vector<InferOperand> operands_of(const Operation& op) {
     InferOperand operand;
     if (tensor != nullptr) {
       operand.type = &tensor->type();
-      if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
+      if (tensor->is_constant()) operand.data = bytes_of(tensor->data());
       if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
     }
     operands.push_back(operand);

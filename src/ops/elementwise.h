@@ -1,0 +1,58 @@
+// Shared by the element-wise families: loops over compute types and inference with a type check.
+#pragma once
+
+#include "ops/define.h"
+
+namespace ec::ops {
+
+// Which element types an op accepts, with the words for the message.
+struct TypeClass {
+  bool (*accepts)(DType);
+  std::string_view what;
+};
+inline bool is_numeric(DType dtype) { return dtype != DType::Bool; }
+inline bool is_bool(DType dtype) { return dtype == DType::Bool; }
+inline bool is_any(DType) { return true; }
+inline constexpr TypeClass kFloats{is_float, "floating point"};
+inline constexpr TypeClass kNumbers{is_numeric, "numeric"};
+inline constexpr TypeClass kIntegers{is_integer, "integer"};
+inline constexpr TypeClass kBooleans{is_bool, "boolean"};
+inline constexpr TypeClass kAnything{is_any, "any"};
+
+Status check_type(const InferContext& ctx, size_t operand, const TypeClass& types);
+
+// Result 0 has the type and shape of operand 0, whose element type must be of the class.
+template <const TypeClass& kTypes>
+Status infer_unary(InferContext& ctx) {
+  EC_CHECK_OK(check_type(ctx, 0, kTypes));
+  return infer_same_as_first(ctx);
+}
+
+// y[i] = f(x[i]) computed in C.
+template <class C, class F>
+void map_as(const ConstView& x, const MutableView& y, F&& f) {
+  const Reader<C> in(x);
+  Writer<C> out(y);
+  const C* source = in.data();
+  C* target = out.data();
+  const size_t n = in.size();
+  for (size_t i = 0; i < n; ++i) target[i] = f(source[i]);
+  out.commit();
+}
+
+// F has a call operator template; floats compute in float or double, integers in double.
+template <class F>
+Status map_float(KernelContext& ctx) {
+  with_float_type(ctx.input(0).dtype,
+                  [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), F{}); });
+  return {};
+}
+// Every type in its own compute type.
+template <class F>
+Status map_numeric(KernelContext& ctx) {
+  with_compute_type(ctx.input(0).dtype,
+                    [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), F{}); });
+  return {};
+}
+
+}  // namespace ec::ops
