@@ -118,7 +118,7 @@ class Verifier {
       InferOperand operand;
       if (tensor != nullptr) {
         operand.type = &tensor->type();
-        if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
+        if (tensor->is_constant()) operand.constant = tensor;
         if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
       }
       operands.push_back(operand);

@@ -11,8 +11,10 @@ namespace {
 constexpr int64_t kMaxTrackedDims = 64;
 
 // Empty constants are known values, too: null means unknown.
-const std::byte* bytes_of(const Blob& blob) {
+const std::byte* known_bytes(const InferOperand& operand) {
   static constexpr std::byte kNoByte{};
+  if (operand.data != nullptr || operand.constant == nullptr) return operand.data;
+  const Blob& blob = operand.constant->data();
   return blob.empty() ? &kNoByte : blob.bytes().data();
 }
 
@@ -23,7 +25,7 @@ std::vector<InferOperand> operands_of(const Operation& op) {
     InferOperand operand;
     if (tensor != nullptr) {
       operand.type = &tensor->type();
-      if (tensor->is_constant()) operand.data = bytes_of(tensor->data());
+      if (tensor->is_constant()) operand.constant = tensor;
       if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
     }
     operands.push_back(operand);
@@ -45,15 +47,19 @@ void InferContext::set(size_t i, DType dtype, std::optional<Shape> shape) {
 }
 
 std::optional<ConstView> InferContext::value(size_t i) const {
-  if (!has(i) || operands_[i].data == nullptr) return std::nullopt;
+  if (!has(i)) return std::nullopt;
+  const std::byte* data = known_bytes(operands_[i]);
+  if (data == nullptr) return std::nullopt;
   // Views need plain sizes; they live as long as the context does.
   sizes_.resize(operands_.size());
   sizes_[i] = type(i).shape->sizes();
-  return ConstView{dtype(i), sizes_[i], operands_[i].data, nullptr};
+  return ConstView{dtype(i), sizes_[i], data, nullptr};
 }
 
 std::optional<std::vector<int64_t>> InferContext::int_values(size_t i) const {
-  if (has(i) && operands_[i].data == nullptr && operands_[i].dims != nullptr) {
+  const bool is_known =
+      has(i) && (operands_[i].data != nullptr || operands_[i].constant != nullptr);
+  if (has(i) && !is_known && operands_[i].dims != nullptr) {
     std::vector<int64_t> out;
     for (const Dim& dim : *operands_[i].dims) {
       if (!dim.is_static()) return std::nullopt;

@@ -16,6 +16,7 @@ namespace ec {
 struct InferOperand {
   const TensorType* type = nullptr;  // null: absent
   const std::byte* data = nullptr;  // aligned elements when the value is known; needs a static type
+  const Tensor* constant = nullptr;  // the same, fetched when asked for: aligning copies weights
   const std::vector<Dim>* dims = nullptr;  // elements as dimensions, when known
 };
 
