@@ -48,8 +48,8 @@ std::string encode_varint(uint64_t value) {
   return out + static_cast<char>(value);
 }
 
-void WireMutator::collect(const std::string& file, size_t begin, size_t end, std::vector<size_t>& parents,
-                          std::vector<Field>& fields, int depth) {
+void WireMutator::collect(const std::string& file, size_t begin, size_t end,
+                          std::vector<size_t>& parents, std::vector<Field>& fields, int depth) {
   // First see whether the range parses as a message at all: payloads may be strings or weights.
   std::vector<Field> found;
   for (size_t at = begin; at < end;) {
@@ -88,8 +88,8 @@ void WireMutator::collect(const std::string& file, size_t begin, size_t end, std
   }
 }
 
-std::string WireMutator::replace(const std::string& file, const std::vector<Field>& fields, size_t index,
-                                 const std::string& bytes) {
+std::string WireMutator::replace(const std::string& file, const std::vector<Field>& fields,
+                                 size_t index, const std::string& bytes) {
   size_t begin = fields[index].begin;
   size_t end = fields[index].end;
   std::string text = bytes;
@@ -109,7 +109,9 @@ std::string WireMutator::replace(const std::string& file, const std::vector<Fiel
 
 std::string WireMutator::damage_bytes(std::string file, std::string& what) {
   switch (pick(5)) {
-    case 0: what = "truncated"; return file.substr(0, pick(file.size()));
+    case 0:
+      what = "truncated";
+      return file.substr(0, pick(file.size()));
     case 1: {
       what = "bits flipped";
       for (size_t n = 1 + pick(8); n > 0; --n)
@@ -119,7 +121,8 @@ std::string WireMutator::damage_bytes(std::string file, std::string& what) {
     case 2: {
       what = "bytes overwritten";
       const size_t at = pick(file.size());
-      for (size_t i = at; i < std::min(file.size(), at + 1 + pick(16)); ++i) file[i] = static_cast<char>(random_());
+      for (size_t i = at; i < std::min(file.size(), at + 1 + pick(16)); ++i)
+        file[i] = static_cast<char>(random_());
       return file;
     }
     case 3: {
@@ -150,7 +153,9 @@ std::string WireMutator::damage_structure(const std::string& file, std::string& 
   const std::string whole = file.substr(field.begin, field.end - field.begin);
   const std::string payload = file.substr(field.header_end, field.end - field.header_end);
   switch (pick(7)) {
-    case 0: what = "field removed"; return replace(file, fields, index, "");
+    case 0:
+      what = "field removed";
+      return replace(file, fields, index, "");
     case 1: {
       what = "field repeated";
       std::string many;
@@ -160,16 +165,20 @@ std::string WireMutator::damage_structure(const std::string& file, std::string& 
     case 2: {
       what = "number replaced";
       const uint64_t number = kHostileNumbers[pick(kHostileNumbers.size())];
-      if (field.wire_type == 0) return replace(file, fields, index, encode_varint(tag) + encode_varint(number));
+      if (field.wire_type == 0)
+        return replace(file, fields, index, encode_varint(tag) + encode_varint(number));
       if (field.wire_type != 2) break;
       std::string numbers;
-      for (size_t n = 1 + pick(6); n > 0; --n) numbers += encode_varint(kHostileNumbers[pick(kHostileNumbers.size())]);
-      return replace(file, fields, index, encode_varint(tag) + encode_varint(numbers.size()) + numbers);
+      for (size_t n = 1 + pick(6); n > 0; --n)
+        numbers += encode_varint(kHostileNumbers[pick(kHostileNumbers.size())]);
+      return replace(file, fields, index,
+                     encode_varint(tag) + encode_varint(numbers.size()) + numbers);
     }
     case 3: {
       what = "length lies";
       if (field.wire_type != 2) break;
-      const uint64_t length = pick(2) == 0 ? kHostileNumbers[pick(kHostileNumbers.size())] : payload.size() + 1 + pick(9);
+      const uint64_t length = pick(2) == 0 ? kHostileNumbers[pick(kHostileNumbers.size())]
+                                           : payload.size() + 1 + pick(9);
       return replace(file, fields, index, encode_varint(tag) + encode_varint(length) + payload);
     }
     case 4: {

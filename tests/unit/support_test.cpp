@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "support/blob.h"
+#include "support/diagnostic.h"
+#include "support/file.h"
+#include "support/result.h"
+#include "support/strings.h"
+
+namespace ec {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TempDir : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::temp_directory_path() / ("ec_support_" + std::to_string(::getpid()));
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+  std::string read(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  fs::path dir_;
+};
+using FileTest = TempDir;
+
+TEST(Codes, NumbersAreUniqueAndFindable) {
+  std::set<unsigned> numbers;
+  for (const CodeInfo& info : all_codes()) {
+    EXPECT_TRUE(numbers.insert(static_cast<unsigned>(info.code)).second) << info.name;
+    EXPECT_EQ(find_code(code_id(info.code)), &info);
+    EXPECT_FALSE(info.title.empty());
+    EXPECT_FALSE(info.explanation.empty());
+  }
+  EXPECT_EQ(find_code("EC0000"), nullptr);
+  EXPECT_EQ(find_code("nonsense"), nullptr);
+}
+
+TEST(Diagnostics, TextHasAllParts) {
+  Diagnostic d(Code::UnsupportedOp, "operator Foo is not known");
+  d.file = "m.onnx";
+  d.node = "n1";
+  d.op_type = "Foo";
+  d.notes = {"a note"};
+  d.hint = "a way out";
+  EXPECT_EQ(format_diagnostic(d),
+            "m.onnx: node 'n1' (Foo): error EC3001: operator Foo is not known\n  note: a note\n  "
+            "hint: a way out");
+}
+
+TEST(Diagnostics, SinkKeepsFiftyErrorsAndCountsAll) {
+  DiagnosticSink sink;
+  for (int i = 0; i < 60; ++i) sink.report(Error(Code::BadValue, std::to_string(i)));
+  EXPECT_EQ(sink.error_count(), 60u);
+  EXPECT_EQ(sink.diagnostics().size(), 50u);
+  EXPECT_EQ(sink.first_error().message(), "0");
+}
+
+TEST(Strings, NearestNames) {
+  const std::string_view known[] = {"fold-constants", "fuse-conv-bn", "layout"};
+  EXPECT_EQ(did_you_mean("fold-constant", known), "did you mean 'fold-constants'?");
+  EXPECT_EQ(did_you_mean("zzzzzz", known), "");
+  EXPECT_EQ(did_you_mean("LAYOUT", known), "did you mean 'layout'?");
+}
+
+TEST(Strings, NumbersReadBackEqual) {
+  for (const float v : {0.1f, 1e-45f, 3.4028235e38f, -0.0f})
+    EXPECT_EQ(static_cast<float>(*parse_double(format_float(v))), v);
+  EXPECT_EQ(parse_int("12x"), std::nullopt);
+  EXPECT_EQ(parse_int("99999999999999999999"), std::nullopt);
+}
+
+TEST(Strings, PrintableEscapesControlBytes) {
+  EXPECT_EQ(printable("a\n\x1b[31m"), "a\\x0a\\x1b[31m");
+}
+
+TEST(BlobTest, AlignsOnDemandAndSharesOtherwise) {
+  Buffer buffer = Buffer::allocate(32);
+  buffer.data()[5] = std::byte{7};
+  const Blob blob = std::move(buffer).to_blob();
+  EXPECT_TRUE(blob.is_aligned(64));
+  const Blob odd = blob.slice(5, 8);
+  EXPECT_FALSE(odd.is_aligned(4));
+  EXPECT_TRUE(odd.aligned().is_aligned(16));
+  EXPECT_EQ(odd.aligned(), odd);
+  EXPECT_EQ(blob.aligned().bytes().data(), blob.bytes().data());
+}
+
+TEST(BlobTest, ImpossibleSizesAreRefused) { EXPECT_FALSE(Buffer::allocate(SIZE_MAX - 3).ok()); }
+
+TEST_F(FileTest, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(map_file(dir_ / "none").error().code(), Code::FileNotFound);
+  EXPECT_EQ(map_file(dir_).error().code(), Code::FileUnreadable);
+  std::ofstream(dir_ / "empty").close();
+  EXPECT_EQ(map_file(dir_ / "empty").error().code(), Code::EmptyFile);
+}
+
+TEST_F(FileTest, OutputAppearsWholeOrNotAtAll) {
+  const fs::path path = dir_ / "out.bin";
+  {
+    auto file = AtomicFile::create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write("half").ok());
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_TRUE(fs::is_empty(dir_)) << "the temporary must be gone";
+  ASSERT_TRUE(write_file(path, std::string_view("whole")).ok());
+  EXPECT_EQ(read(path), "whole");
+  ASSERT_TRUE(write_file(path, std::string_view("again")).ok());
+  EXPECT_EQ(read(path), "again");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 1);
+}
+
+TEST_F(FileTest, PendingOutputsCanBeRemoved) {
+  auto file = AtomicFile::create(dir_ / "out.bin");
+  ASSERT_TRUE(file.ok());
+  EXPECT_FALSE(fs::is_empty(dir_));
+  remove_pending_outputs();
+  EXPECT_TRUE(fs::is_empty(dir_));
+}
+
+TEST_F(FileTest, UnwritablePlacesAreExplained) {
+  const Status status = write_file(dir_ / "no" / "such" / "dir", std::string_view("x"));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code(), Code::OutputUnwritable);
+  EXPECT_FALSE(status.error().diagnostic().hint.empty());
+}
+
+}  // namespace
+}  // namespace ec
