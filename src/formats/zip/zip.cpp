@@ -1,0 +1,196 @@
+#include "formats/zip/zip.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "support/strings.h"
+
+namespace ec::zip {
+namespace {
+
+constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
+constexpr uint32_t kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
+constexpr size_t kEndSize = 22, kEnd64Size = 56, kLocatorSize = 20, kCentralSize = 46;
+constexpr size_t kLocalSize = 30;
+constexpr uint16_t kZip64Extra = 1;
+// Deflate packs at most 1032 to 1: anything beyond is a lie about the size.
+constexpr uint64_t kMaxRatio = 1040;
+
+Error corrupt(std::string message) {
+  return Error(Code::CorruptFile, "zip: " + std::move(message))
+      .hint("the archive is damaged: make or copy it again");
+}
+
+// Little-endian fields at checked offsets.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool has(uint64_t offset, uint64_t length) const {
+    return offset <= bytes_.size() && length <= bytes_.size() - offset;
+  }
+  // Requires has(offset, sizeof(T)).
+  template <class T>
+  T get(uint64_t offset) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  std::string_view text(uint64_t offset, uint64_t length) const {
+    return {reinterpret_cast<const char*>(bytes_.data()) + offset, length};
+  }
+  uint64_t size() const { return bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+struct Directory {
+  uint64_t offset, size, count;
+};
+
+std::optional<uint64_t> find_end(const Bytes& file) {
+  if (file.size() < kEndSize) return std::nullopt;
+  const uint64_t last = file.size() - kEndSize;
+  const uint64_t first = last > 0xffff ? last - 0xffff : 0;
+  for (uint64_t at = last;; --at) {
+    if (file.get<uint32_t>(at) == kEnd) return at;
+    if (at == first) return std::nullopt;
+  }
+}
+
+Result<Directory> find_directory(const Bytes& file) {
+  const std::optional<uint64_t> end = find_end(file);
+  if (!end) return corrupt("no end record");
+  Directory directory{file.get<uint32_t>(*end + 16), file.get<uint32_t>(*end + 12),
+                      file.get<uint16_t>(*end + 10)};
+  if (*end >= kLocatorSize && file.get<uint32_t>(*end - kLocatorSize) == kEnd64Locator) {
+    const uint64_t at = file.get<uint64_t>(*end - kLocatorSize + 8);
+    if (!file.has(at, kEnd64Size) || file.get<uint32_t>(at) != kEnd64)
+      return corrupt("the zip64 end record is missing");
+    directory = {file.get<uint64_t>(at + 48), file.get<uint64_t>(at + 40),
+                 file.get<uint64_t>(at + 32)};
+  }
+  if (!file.has(directory.offset, directory.size)) return corrupt("directory outside the file");
+  if (directory.count > directory.size / kCentralSize) return corrupt("too many entries");
+  return directory;
+}
+
+// The 64-bit values of an extra field stand in this order, each only when its 32-bit field is full.
+Status read_zip64(const Bytes& file, uint64_t at, uint64_t length, Entry& entry) {
+  const uint64_t end = at + length;
+  while (end - at >= 4) {
+    const auto id = file.get<uint16_t>(at);
+    const auto size = file.get<uint16_t>(at + 2);
+    at += 4;
+    if (size > end - at) return corrupt("extra field outside its entry");
+    if (id == kZip64Extra) {
+      uint64_t field = at;
+      for (uint64_t* value : {&entry.size, &entry.compressed_size, &entry.header_offset}) {
+        if (*value != 0xffffffff) continue;
+        if (field + 8 > at + size) return corrupt("zip64 field too short");
+        *value = file.get<uint64_t>(field);
+        field += 8;
+      }
+    }
+    at += size;
+  }
+  return {};
+}
+
+Result<Blob> inflate_entry(std::span<const std::byte> packed, const Entry& entry) {
+  if (entry.size / kMaxRatio > entry.compressed_size) return corrupt("impossible unpacked size");
+  Buffer out = Buffer::allocate(entry.size);
+  if (!out.ok()) return Error(Code::OutOfMemory, "no memory for a zip entry");
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return corrupt("cannot unpack");
+  int status = Z_OK;
+  size_t consumed = 0, produced = 0;
+  // zlib counts in 32 bits.
+  constexpr size_t kChunk = size_t{1} << 30;
+  while (status == Z_OK) {
+    const size_t in = std::min(packed.size() - consumed, kChunk);
+    const size_t room = std::min(out.size() - produced, kChunk);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + consumed));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + produced);
+    stream.avail_out = static_cast<uInt>(room);
+    status = inflate(&stream, Z_NO_FLUSH);
+    const size_t took = in - stream.avail_in, gave = room - stream.avail_out;
+    consumed += took;
+    produced += gave;
+    if (status == Z_OK && took == 0 && gave == 0) break;
+  }
+  inflateEnd(&stream);
+  if (status != Z_STREAM_END || produced != entry.size)
+    return corrupt(fmt::format("entry '{}' does not unpack to its size", printable(entry.name)));
+  return std::move(out).to_blob();
+}
+
+uint32_t checksum(std::span<const std::byte> bytes) {
+  return static_cast<uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace
+
+Result<Archive> Archive::open(Blob blob) {
+  const Bytes file(blob.bytes());
+  EC_TRY(const Directory directory, find_directory(file));
+  Archive archive;
+  uint64_t at = directory.offset;
+  const uint64_t end = directory.offset + directory.size;
+  for (uint64_t i = 0; i < directory.count; ++i) {
+    if (end - at < kCentralSize || file.get<uint32_t>(at) != kCentralHeader)
+      return corrupt("damaged directory");
+    Entry entry;
+    entry.method = file.get<uint16_t>(at + 10);
+    entry.crc = file.get<uint32_t>(at + 16);
+    entry.compressed_size = file.get<uint32_t>(at + 20);
+    entry.size = file.get<uint32_t>(at + 24);
+    entry.header_offset = file.get<uint32_t>(at + 42);
+    const uint64_t name_length = file.get<uint16_t>(at + 28);
+    const uint64_t extra_length = file.get<uint16_t>(at + 30);
+    const uint64_t total = kCentralSize + name_length + extra_length + file.get<uint16_t>(at + 32);
+    if (total > end - at) return corrupt("directory entry outside the directory");
+    entry.name = file.text(at + kCentralSize, name_length);
+    EC_CHECK_OK(read_zip64(file, at + kCentralSize + name_length, extra_length, entry));
+    at += total;
+    archive.entries_.push_back(std::move(entry));
+  }
+  archive.file_ = std::move(blob);
+  return archive;
+}
+
+const Entry* Archive::find(std::string_view name) const {
+  for (const Entry& entry : entries_)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+Result<Blob> Archive::read(const Entry& entry) const {
+  const Bytes file(file_.bytes());
+  const uint64_t at = entry.header_offset;
+  if (!file.has(at, kLocalSize) || file.get<uint32_t>(at) != kLocalHeader)
+    return corrupt("entry header outside the file");
+  const uint64_t data = at + kLocalSize + file.get<uint16_t>(at + 26) + file.get<uint16_t>(at + 28);
+  if (!file.has(data, entry.compressed_size)) return corrupt("entry data outside the file");
+  Blob content = file_.slice(data, entry.compressed_size);
+  if (entry.method == 8) {
+    EC_TRY(content, inflate_entry(content.bytes(), entry));
+  } else if (entry.method != 0) {
+    return Error(Code::UnsupportedFormat, fmt::format("zip: entry '{}' is packed with method {}",
+                                                      printable(entry.name), entry.method))
+        .hint("write the archive without compression or with deflate");
+  } else if (entry.size != entry.compressed_size) {
+    return corrupt("a stored entry has two sizes");
+  }
+  if (checksum(content.bytes()) != entry.crc)
+    return corrupt(fmt::format("entry '{}' fails its checksum", printable(entry.name)));
+  return content;
+}
+
+}  // namespace ec::zip

@@ -1,0 +1,37 @@
+// ZIP archives, read only: stored and deflated entries, zip64. Sizes come from the central
+// directory (APPNOTE 4.3.12); every offset and size is checked against the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/blob.h"
+#include "support/result.h"
+
+namespace ec::zip {
+
+struct Entry {
+  std::string name;
+  uint16_t method = 0;  // 0 stored, 8 deflated
+  uint64_t compressed_size = 0;
+  uint64_t size = 0;
+  uint64_t header_offset = 0;
+  uint32_t crc = 0;
+};
+
+class Archive {
+ public:
+  static Result<Archive> open(Blob file);
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Entry* find(std::string_view name) const;
+  // A stored entry is a slice of the file; a deflated one is unpacked. The checksum is verified.
+  Result<Blob> read(const Entry& entry) const;
+
+ private:
+  Blob file_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace ec::zip
