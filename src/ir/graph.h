@@ -197,6 +197,8 @@ class Graph {
   // Bounds of ids, for side tables; erased nodes leave holes.
   size_t operation_id_bound() const { return operations_.size(); }
   size_t tensor_id_bound() const { return tensors_.size(); }
+  // By id, below the bound; null when erased. Ids are never given twice.
+  Operation* operation(uint32_t id) const { return operations_[id].get(); }
   // Live tensors in id order, constants and inputs included.
   std::vector<Tensor*> tensors() const;
 

@@ -340,7 +340,8 @@ class Parser {
         types.push_back(std::move(type));
       } while (token_.is(","));
     }
-    if (types.size() != names.size())
+    // Without types, inference gives them: for texts written by hand.
+    if (!types.empty() && types.size() != names.size())
       return lexer_.error_at(start, std::to_string(names.size()) + " results need as many types");
     EC_TRY(spec.location, parse_location());
     while (token_.is_word("body")) {
@@ -349,7 +350,8 @@ class Parser {
       spec.bodies.push_back(std::move(body));
     }
     spec.output_names = names;
-    auto added = graph.add_typed(def->kind, std::move(inputs), std::move(spec), types);
+    auto added = graph.add_typed(def->kind, std::move(inputs), std::move(spec),
+                                 types.empty() ? std::vector<TensorType>(names.size()) : types);
     if (!added.ok()) return lexer_.error_at(start, added.error().message());
     EC_CHECK_OK(check_types(*added.value(), types, start));
     for (size_t i = 0; i < names.size(); ++i) scope[names[i]] = added.value()->output(i);

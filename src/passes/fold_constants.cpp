@@ -1,0 +1,97 @@
+// fold-constants: computes what depends on constants only, with the reference kernels.
+#include "ops/kernel.h"
+#include "passes/registry.h"
+#include "passes/rewriter.h"
+
+namespace ec::passes {
+namespace {
+
+// Sum of the constant operands' bytes; empty when an operand is no constant.
+std::optional<size_t> constant_bytes(const Operation& op) {
+  size_t bytes = 0;
+  for (const Tensor* input : op.inputs()) {
+    if (input == nullptr) continue;
+    if (!input->is_constant()) return std::nullopt;
+    bytes += input->raw_data().size();
+  }
+  return bytes;
+}
+
+bool foldable(const Operation& op) {
+  // Loops may take as long as they like; `if` is simplified elsewhere. A dequantised weight stays
+  // in its small form: back ends want the integers and the scale.
+  return !op.def().traits.random && op.bodies().empty() && op.kind() != OpKind::Dequantize;
+}
+
+// The result of folding one operation, or nothing when it is too large or fails: then the
+// operation stays and fails, if ever, when it runs.
+std::optional<std::vector<Value>> try_fold(const Operation& op, size_t operand_bytes,
+                                           PassContext& context) {
+  const size_t limit = std::max(operand_bytes, context.fold.max_result_bytes);
+  for (const Tensor* output : op.outputs()) {
+    const auto bytes = output->type().num_bytes();
+    if (bytes && static_cast<size_t>(*bytes) > limit) return std::nullopt;
+  }
+  std::vector<Value> values(op.inputs().size());
+  std::vector<const Value*> operands(op.inputs().size(), nullptr);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor* input = op.input(i);
+    if (input == nullptr) continue;
+    values[i] = Value(input->dtype(), input->shape()->sizes(), input->data());
+    operands[i] = &values[i];
+  }
+  auto results = evaluate(op, operands, limit);
+  if (!results.ok()) return std::nullopt;
+  size_t bytes = 0;
+  for (const Value& value : *results) bytes += value.data.size();
+  if (bytes > operand_bytes) {
+    const size_t growth = bytes - operand_bytes;
+    if (context.fold_growth_bytes + growth > context.fold.max_growth_bytes) return std::nullopt;
+    context.fold_growth_bytes += growth;
+  }
+  return std::move(results).value();
+}
+
+class FoldConstants : public Pass {
+ public:
+  std::string_view name() const override { return kFoldConstantsPass.name; }
+
+  Result<PassStats> run(Graph& graph, PassContext& context) const override {
+    PassStats stats;
+    Rewriter rewriter(graph, context);
+    for (Operation* op : graph.topological()) {
+      ++stats.visits;
+      if (!foldable(*op)) continue;
+      const auto bytes = constant_bytes(*op);
+      if (!bytes) continue;
+      auto results = try_fold(*op, *bytes, context);
+      if (!results) continue;
+      std::vector<Tensor*> constants;
+      for (size_t i = 0; i < results->size(); ++i) {
+        Value& value = (*results)[i];
+        TensorType type = value.type();
+        type.quant = op->output(i)->type().quant;
+        constants.push_back(graph.add_constant("", std::move(type), std::move(value.data)));
+      }
+      rewriter.replace_results(op, constants);
+      for (Tensor* constant : constants) rewriter.erase_if_unused(constant);
+      ++stats.changes;
+    }
+    return stats;
+  }
+};
+
+}  // namespace
+
+const PassInfo kFoldConstantsPass{
+    .name = "fold-constants",
+    .summary = "Computes operations whose operands are all constants.",
+    .details =
+        "Results may be as large as the constants they replace, or 8 MB, and add at most 64 MB in "
+        "all, so that a graph never grows out of proportion. Random operations, loops and "
+        "dequantisation of weights are never folded.",
+    .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
+      return std::make_unique<FoldConstants>();
+    }};
+
+}  // namespace ec::passes
