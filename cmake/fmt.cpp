@@ -1,6 +1,6 @@
-// The compiled part of {fmt}, built into our own archive: Debian ships that part as a shared library
-// only, and the tools should need nothing beyond libc and libstdc++ at run time. The templates below
-// are the ones that <fmt/format.h> declares extern.
+// The compiled part of {fmt}, built into our own archive: Debian ships that part as a shared
+// library only, and the tools should need nothing beyond libc and libstdc++ at run time. The
+// templates below are the ones that <fmt/format.h> declares extern.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

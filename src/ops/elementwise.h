@@ -42,10 +42,14 @@ void map_as(const ConstView& x, const MutableView& y, F&& f) {
 
 // F has a call operator template; floats compute in float or double, integers in double.
 template <class F>
-Status map_float(KernelContext& ctx) {
+Status map_float(KernelContext& ctx, const F& f) {
   with_float_type(ctx.input(0).dtype,
-                  [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), F{}); });
+                  [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), f); });
   return {};
+}
+template <class F>
+Status map_float(KernelContext& ctx) {
+  return map_float(ctx, F{});
 }
 // Every type in its own compute type.
 template <class F>
@@ -53,6 +57,20 @@ Status map_numeric(KernelContext& ctx) {
   with_compute_type(ctx.input(0).dtype,
                     [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), F{}); });
   return {};
+}
+
+// Maximum and minimum as numpy has them: NaN wins.
+template <class C>
+C max_of(C a, C b) {
+  if constexpr (std::is_floating_point_v<C>)
+    if (a != a) return a;
+  return a >= b ? a : b;  // a NaN in b fails the comparison and is taken
+}
+template <class C>
+C min_of(C a, C b) {
+  if constexpr (std::is_floating_point_v<C>)
+    if (a != a) return a;
+  return a <= b ? a : b;
 }
 
 }  // namespace ec::ops

@@ -70,7 +70,10 @@ std::optional<std::vector<ShapeElement>> shape_elements(const InferContext& ctx,
   if (!count || *count > kMaxElements) return std::nullopt;
   std::vector<ShapeElement> elements;
   if (const auto ints = ctx.int_values(i)) {
-    for (const int64_t v : *ints) elements.push_back(ShapeElement::constant(v));
+    for (const int64_t v : *ints) {
+      if (v < 0 && ctx.dtype(i) == DType::U64) return std::nullopt;  // above INT64_MAX
+      elements.push_back(ShapeElement::constant(v));
+    }
   } else if (const auto dims = ctx.dim_values(i)) {
     elements.assign(dims->begin(), dims->end());
   } else {
@@ -80,7 +83,7 @@ std::optional<std::vector<ShapeElement>> shape_elements(const InferContext& ctx,
   return elements;
 }
 
-void propagate_unary(InferContext& ctx, Dim (*rule)(const ShapeElement&)) {
+void propagate_unary(InferContext& ctx, const ElementRule& rule) {
   if (!is_tracked(ctx)) return;
   const auto elements = shape_elements(ctx, 0);
   if (!elements) return;
@@ -89,7 +92,7 @@ void propagate_unary(InferContext& ctx, Dim (*rule)(const ShapeElement&)) {
   set_known(ctx, std::move(dims));
 }
 
-void propagate_binary(InferContext& ctx, ElementRule rule) {
+void propagate_binary(InferContext& ctx, const ElementPairRule& rule) {
   if (!is_tracked(ctx)) return;
   const auto a = shape_elements(ctx, 0), b = shape_elements(ctx, 1);
   if (!a || !b) return;

@@ -3,6 +3,7 @@
 // where it can be. An element that cannot be told becomes Dim::unknown().
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -39,10 +40,11 @@ class ShapeElement {
 std::optional<std::vector<ShapeElement>> shape_elements(const InferContext& ctx, size_t i);
 
 // Sets what is known of result 0 (whose type is set already) from operands 0 and 1, broadcast.
-using ElementRule = Dim (*)(const ShapeElement&, const ShapeElement&);
-void propagate_binary(InferContext& ctx, ElementRule rule);
+using ElementRule = std::function<Dim(const ShapeElement&)>;
+using ElementPairRule = std::function<Dim(const ShapeElement&, const ShapeElement&)>;
+void propagate_binary(InferContext& ctx, const ElementPairRule& rule);
 // The same for one operand: result element = rule(element).
-void propagate_unary(InferContext& ctx, Dim (*rule)(const ShapeElement&));
+void propagate_unary(InferContext& ctx, const ElementRule& rule);
 // where(condition, x, y).
 void propagate_where(InferContext& ctx);
 

@@ -1,0 +1,24 @@
+// The targets that `--target` knows, with what this build can do for each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "support/result.h"
+
+namespace ec {
+
+struct TargetInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view extension;  // of its files
+  bool available;              // in this build
+};
+
+std::span<const TargetInfo> all_targets();
+// Resolves a name such as "coral", "arm:ethos-u55-128" or "auto". UnknownTarget: no such name, or
+// known and not in this build; the message says which.
+Result<const TargetInfo*> find_target(std::string_view name);
+
+}  // namespace ec

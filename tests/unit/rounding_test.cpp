@@ -1,0 +1,66 @@
+#include "support/rounding.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "support/small_float.h"
+
+namespace ec {
+namespace {
+
+TEST(Rounding, Halves) {
+  EXPECT_EQ(round_half_even(0.5f), 0.0f);
+  EXPECT_EQ(round_half_even(1.5f), 2.0f);
+  EXPECT_EQ(round_half_even(-2.5), -2.0);
+  EXPECT_EQ(round_half_even(2.5000001), 3.0);
+  EXPECT_EQ(round_half_away(0.5f), 1.0f);
+  EXPECT_EQ(round_half_away(-2.5), -3.0);
+  EXPECT_EQ(round_half_away(0.49999999999999994), 0.0);
+}
+
+TEST(Rounding, NarrowToOddKeepsTiesApart) {
+  const double tie = 1.0 + 0x1p-11;  // halfway between two halves
+  EXPECT_EQ(float_to_half(narrow_to_odd(tie)), 0x3c00);
+  EXPECT_EQ(float_to_half(narrow_to_odd(tie + 0x1p-45)), 0x3c01);
+  EXPECT_EQ(float_to_half(narrow_to_odd(tie - 0x1p-45)), 0x3c00);
+  const double odd_tie = 1.0 + 3 * 0x1p-11;
+  EXPECT_EQ(float_to_half(narrow_to_odd(odd_tie - 0x1p-45)), 0x3c01);
+  EXPECT_EQ(float_to_half(narrow_to_odd(odd_tie)), 0x3c02);
+  EXPECT_EQ(narrow_to_odd(0.3), std::nextafter(0.3f, 0.0f));
+  EXPECT_EQ(narrow_to_odd(0.1), 0.1f);  // already odd
+  EXPECT_EQ(narrow_to_odd(1.5), 1.5f);
+}
+
+TEST(Wrapping, Limits) {
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(wrapping_add(kMax, int64_t{1}), kMin);
+  EXPECT_EQ(wrapping_sub(kMin, int64_t{1}), kMax);
+  EXPECT_EQ(wrapping_mul(kMax, int64_t{2}), -2);
+  EXPECT_EQ(wrapping_neg(kMin), kMin);
+  EXPECT_EQ(divide_truncated(kMin, int64_t{-1}), kMin);
+  EXPECT_EQ(remainder_truncated(kMin, int64_t{-1}), 0);
+}
+
+TEST(Division, Signs) {
+  EXPECT_EQ(divide_truncated<int64_t>(-7, 2), -3);
+  EXPECT_EQ(remainder_truncated<int64_t>(-7, 2), -1);
+  EXPECT_EQ(remainder_floored<int64_t>(-7, 2), 1);
+  EXPECT_EQ(remainder_floored<int64_t>(7, -2), -1);
+  EXPECT_EQ(remainder_floored<int64_t>(6, -2), 0);
+  EXPECT_EQ(remainder_floored<uint64_t>(7, 4), 3u);
+}
+
+TEST(Division, FloatRemainder) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(float_remainder_floored(-7.5, 2.0), 0.5);
+  EXPECT_EQ(float_remainder_floored(7.5, -2.0), -0.5);
+  EXPECT_TRUE(std::signbit(float_remainder_floored(4.0, -2.0)));
+  EXPECT_EQ(float_remainder_floored(-1.0, kInf), kInf);
+  EXPECT_EQ(float_remainder_floored(1.0, kInf), 1.0);
+  EXPECT_TRUE(std::isnan(float_remainder_floored(1.0, 0.0)));
+}
+
+}  // namespace
+}  // namespace ec

@@ -1,0 +1,19 @@
+// The JSON object that --json prints around a verb's result.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/diagnostic.h"
+
+namespace ec::cli {
+
+// Raised only by changes that break readers; new fields do not count.
+inline constexpr int kSchemaVersion = 1;
+
+// `result` is the text of a JSON value, or empty.
+std::string json_envelope(std::string_view command, int exit_code,
+                          const std::vector<Diagnostic>& diagnostics, std::string_view result);
+
+}  // namespace ec::cli

@@ -1,0 +1,206 @@
+// The table of options: the one place that names them. An entry's function stores the value.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli.h"
+#include "support/strings.h"
+
+namespace ec::cli {
+namespace {
+
+constexpr int64_t kMaxDimension = int64_t{1} << 40;
+
+Result<int> parse_count(std::string_view option, std::string_view text, int64_t least) {
+  const std::optional<int64_t> value = parse_int(text);
+  if (!value || *value < least || *value > 1'000'000'000)
+    return usage_error(fmt::format("--{} needs a number of at least {}, not '{}'", option, least,
+                                   printable(text)));
+  return static_cast<int>(*value);
+}
+
+// "1x3x224x224" or "1,3,224,224".
+Result<std::vector<int64_t>> parse_dims(std::string_view text) {
+  std::string unified(text);
+  std::replace(unified.begin(), unified.end(), 'X', 'x');
+  std::replace(unified.begin(), unified.end(), ',', 'x');
+  std::vector<int64_t> dims;
+  if (unified.empty()) return dims;  // a scalar
+  for (const std::string_view part : split(unified, 'x')) {
+    const std::optional<int64_t> size = parse_int(trim(part));
+    if (!size || *size < 0 || *size > kMaxDimension)
+      return usage_error(fmt::format("'{}' is no list of sizes", printable(text)),
+                         "write --input-shape NAME:1x3x224x224 or NAME:1,3,224,224");
+    dims.push_back(*size);
+  }
+  return dims;
+}
+
+// NAME:DIMS. The last colon separates, since names such as "input:0" are common.
+Status set_input_shape(Settings& s, std::string_view value) {
+  const size_t colon = value.rfind(':');
+  const bool bare = colon == std::string_view::npos;
+  EC_TRY(std::vector<int64_t> dims, parse_dims(bare ? value : value.substr(colon + 1)));
+  // Without a name: the first input.
+  const std::string name(bare ? std::string_view("0") : value.substr(0, colon));
+  s.compile.input_shapes[name] = std::move(dims);
+  return {};
+}
+
+Status set_dim(Settings& s, std::string_view value) {
+  for (const std::string_view pair : split(value, ',')) {
+    const size_t equals = pair.rfind('=');
+    const std::optional<int64_t> size =
+        equals == std::string_view::npos ? std::nullopt : parse_int(pair.substr(equals + 1));
+    if (!size || *size < 0 || *size > kMaxDimension || equals == 0)
+      return usage_error(fmt::format("--dim needs NAME=N, not '{}'", printable(pair)),
+                         "write --dim batch=1");
+    s.compile.dims[std::string(pair.substr(0, equals))] = *size;
+  }
+  return {};
+}
+
+Status set_stop_after(Settings& s, std::string_view value) {
+  if (value != "import" && value != "optimize") {
+    constexpr std::string_view kPhases[] = {"import", "optimize"};
+    return usage_error(fmt::format("unknown phase '{}'", printable(value)),
+                       did_you_mean(value, kPhases).append(" phases: import, optimize"));
+  }
+  s.compile.stop_after = value;
+  return {};
+}
+
+// NAME=FILE, or FILE alone for the inputs in order.
+Status add_input(Settings& s, std::string_view value) {
+  const size_t equals = value.find('=');
+  const bool named = equals != std::string_view::npos;
+  InputArgument input{std::string(named ? value.substr(0, equals) : ""),
+                      std::string(named ? value.substr(equals + 1) : value)};
+  if (input.value.empty() || (named && input.name.empty()))
+    return usage_error(fmt::format("--input needs NAME=FILE.npy, not '{}'", printable(value)),
+                       "write -i input=x.npy, or -i random");
+  s.inputs.push_back(std::move(input));
+  return {};
+}
+
+void append_list(std::vector<std::string>& list, std::string_view value) {
+  for (const std::string_view part : split(value, ','))
+    if (!trim(part).empty()) list.emplace_back(trim(part));
+}
+
+Status set_threads(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.threads, parse_count("threads", value, 0));
+  if (s.compile.threads > 1024)
+    return usage_error(fmt::format("--threads {} is beyond 1024", value));
+  return {};
+}
+Status set_iterations(Settings& s, std::string_view value) {
+  EC_TRY(s.iterations, parse_count("iterations", value, 1));
+  return {};
+}
+Status set_warmup(Settings& s, std::string_view value) {
+  EC_TRY(s.warmup, parse_count("warmup", value, 0));
+  return {};
+}
+Status set_seed(Settings& s, std::string_view value) {
+  const std::optional<int64_t> seed = parse_int(value);
+  if (!seed) return usage_error(fmt::format("--seed needs a number, not '{}'", printable(value)));
+  s.seed = *seed;
+  return {};
+}
+
+// Verbs that read a model; those that also rewrite or run it.
+constexpr VerbSet kModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, Verb::Bench,
+                         Verb::Optimize);
+constexpr VerbSet kRewrite(Verb::Compile, Verb::Optimize);
+constexpr VerbSet kSession(Verb::Run, Verb::Bench);
+constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Run, Verb::Bench, Verb::Check);
+
+// clang-format off
+constexpr OptionDef kOptions[] = {
+    {"target", 't', "TARGET", "Model", VerbSet(Verb::Compile, Verb::Check, Verb::Run, Verb::Bench), Complete::Target,
+     "device to compile for; `edgecompile targets` lists them (default: cpu)",
+     [](Settings& s, std::string_view v) { return s.compile.target = v, Status(); }},
+    {"input-shape", 0, "NAME:DIMS", "Model", kModel, Complete::Nothing,
+     "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; without NAME: the first input", set_input_shape},
+    {"dim", 0, "NAME=N", "Model", kModel, Complete::Nothing,
+     "size of an open dimension by its name in the model; may be repeated", set_dim},
+
+    {"passes", 0, "LIST", "Optimisation", kPipeline, Complete::Pass,
+     "run these passes instead of the default list, in this order, separated by commas",
+     [](Settings& s, std::string_view v) { return s.compile.passes = v, Status(); }},
+    {"disable-pass", 0, "PASS", "Optimisation", kPipeline, Complete::Pass,
+     "leave this pass out; may be repeated",
+     [](Settings& s, std::string_view v) { return append_list(s.compile.disable_pass, v), Status(); }},
+    {"print-after", 0, "PASS", "Optimisation", kPipeline, Complete::Pass,
+     "print the graph to the error stream after this pass (`all`: after each)",
+     [](Settings& s, std::string_view v) { return append_list(s.compile.print_after, v), Status(); }},
+    {"dump-phases", 0, "DIR", "Optimisation", kPipeline, Complete::Directory,
+     "write the graph after each phase and pass to DIR as .ecir text",
+     [](Settings& s, std::string_view v) { return s.compile.dump_phases = v, Status(); }},
+    {"stop-after", 0, "PHASE", "Optimisation", kRewrite, Complete::Phase,
+     "last phase to run: import or optimize", set_stop_after},
+
+    {"input", 'i', "NAME=FILE", "Run", VerbSet(Verb::Run, Verb::Bench), Complete::File,
+     "value of an input: a .npy file, one array of a .npz file by the input's name, `random`, `zeros` or `ones`; without NAME: the inputs in order; may be repeated (default: random)", add_input},
+    {"seed", 0, "N", "Run", kSession, Complete::Nothing,
+     "seed of random inputs (default: 0)", set_seed},
+    {"threads", 0, "N", "Run", kSession, Complete::Nothing,
+     "threads to compute with; 0: one per core (default: 1)", set_threads},
+    {"reference", 0, "", "Run", kSession, Complete::Nothing,
+     "use the reference kernels only and no optimisation: slow, the yardstick for everything else",
+     [](Settings& s, std::string_view) { return s.compile.reference = true, Status(); }},
+    {"iterations", 0, "N", "Benchmark", VerbSet(Verb::Bench), Complete::Nothing,
+     "timed runs (default: 100)", set_iterations},
+    {"warmup", 0, "N", "Benchmark", VerbSet(Verb::Bench), Complete::Nothing,
+     "runs before the timed ones (default: 10)", set_warmup},
+    {"per-op", 0, "", "Benchmark", VerbSet(Verb::Bench), Complete::Nothing,
+     "time of each operation as well",
+     [](Settings& s, std::string_view) { return s.per_op = true, Status(); }},
+
+    {"output", 'o', "PATH", "Output", VerbSet(Verb::Compile, Verb::Optimize, Verb::Run), Complete::File,
+     "file to write (for `run`: the directory for the outputs)",
+     [](Settings& s, std::string_view v) { return s.compile.output = v, Status(); }},
+    {"markdown", 0, "", "Output", VerbSet(Verb::Ops, Verb::Passes, Verb::Explain, Verb::Help), Complete::Nothing,
+     "print the page for the manual",
+     [](Settings& s, std::string_view) { return s.markdown = true, Status(); }},
+    {"json", 0, "", "Output", VerbSet::all(), Complete::Nothing,
+     "print the result and all diagnostics as one JSON object",
+     [](Settings& s, std::string_view) { return s.json = true, Status(); }},
+    {"verbose", 'v', "", "Output", VerbSet::all(), Complete::Nothing,
+     "say more: per-pass times, per-operation tables; -vv says still more",
+     [](Settings& s, std::string_view) { return ++s.verbosity, Status(); }},
+    {"quiet", 0, "", "Output", VerbSet::all(), Complete::Nothing,
+     "print errors only",
+     [](Settings& s, std::string_view) { return s.quiet = true, Status(); }},
+
+    {"config", 0, "FILE.toml", "General", VerbSet::all(), Complete::File,
+     "read options from this file; the command line wins over it",
+     [](Settings& s, std::string_view v) { return s.config = v, Status(); }},
+    {"help", 'h', "", "General", VerbSet::all(), Complete::Nothing,
+     "print this help; after a verb: the help of that verb",
+     [](Settings& s, std::string_view) { return s.help = true, Status(); }},
+    {"version", 'V', "", "General", VerbSet::all(), Complete::Nothing,
+     "print the version",
+     [](Settings& s, std::string_view) { return s.version = true, Status(); }},
+};
+// clang-format on
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return x == y || ((x == '-' || x == '_') && (y == '-' || y == '_'));
+  });
+}
+
+}  // namespace
+
+std::span<const OptionDef> all_options() { return kOptions; }
+
+const OptionDef* find_option(std::string_view name) {
+  if (same_name(name, "output-dir")) name = "output";  // the habit of other compilers
+  for (const OptionDef& option : kOptions)
+    if (same_name(option.name, name)) return &option;
+  return nullptr;
+}
+
+}  // namespace ec::cli

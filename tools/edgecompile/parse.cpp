@@ -1,0 +1,175 @@
+// The command line: words to settings, by the tables alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli.h"
+#include "support/strings.h"
+
+namespace ec::cli {
+namespace {
+
+struct GivenOption {
+  const OptionDef* option;
+  std::string value;
+};
+
+struct Words {
+  std::vector<GivenOption> options;
+  std::vector<std::string> arguments;
+};
+
+Error unknown_option(std::string_view text) {
+  std::string plain(text);
+  std::replace(plain.begin(), plain.end(), '_', '-');
+  std::vector<std::string> names;
+  for (const OptionDef& option : all_options()) names.push_back(fmt::format("--{}", option.name));
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::string hint = did_you_mean(plain, known);
+  if (hint.empty()) hint = "`edgecompile --help` lists the options";
+  return usage_error(fmt::format("unknown option '{}'", printable(text)), hint);
+}
+
+const OptionDef* find_short(char letter) {
+  for (const OptionDef& option : all_options())
+    if (option.short_name == letter) return &option;
+  return nullptr;
+}
+
+Status need_value(const OptionDef& option, std::span<const char* const> arguments, size_t& at,
+                  std::string& value) {
+  if (at + 1 >= arguments.size())
+    return usage_error(
+        fmt::format("--{} needs a value: --{} {}", option.name, option.name, option.argument));
+  value = arguments[++at];
+  return {};
+}
+
+Status read_long(std::span<const char* const> arguments, size_t& at, Words& words) {
+  const std::string_view text = arguments[at];
+  const size_t equals = text.find('=');
+  const std::string_view name =
+      text.substr(2, equals == std::string_view::npos ? equals : equals - 2);
+  const OptionDef* option = find_option(name);
+  if (!option) return unknown_option(text.substr(0, equals));
+  std::string value;
+  if (equals != std::string_view::npos) {
+    if (option->argument.empty())
+      return usage_error(fmt::format("--{} takes no value", option->name));
+    value = text.substr(equals + 1);
+  } else if (!option->argument.empty()) {
+    EC_CHECK_OK(need_value(*option, arguments, at, value));
+  }
+  words.options.push_back({option, std::move(value)});
+  return {};
+}
+
+// "-o FILE", "-oFILE", "-vv".
+Status read_short(std::span<const char* const> arguments, size_t& at, Words& words) {
+  const std::string_view text = arguments[at];
+  for (size_t i = 1; i < text.size(); ++i) {
+    const OptionDef* option = find_short(text[i]);
+    if (!option) return unknown_option(i == 1 ? text : fmt::format("-{}", text[i]));
+    std::string value;
+    if (!option->argument.empty()) {
+      if (i + 1 < text.size()) {
+        value = text.substr(text[i + 1] == '=' ? i + 2 : i + 1);
+        i = text.size();
+      } else {
+        EC_CHECK_OK(need_value(*option, arguments, at, value));
+      }
+    }
+    words.options.push_back({option, std::move(value)});
+  }
+  return {};
+}
+
+Status read_words(std::span<const char* const> arguments, Words& words) {
+  bool options_end = false;
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    const std::string_view text = arguments[at];
+    if (options_end || text.size() < 2 || text[0] != '-') {
+      words.arguments.emplace_back(text);
+    } else if (text == "--") {
+      options_end = true;
+    } else if (text[1] == '-') {
+      EC_CHECK_OK(read_long(arguments, at, words));
+    } else {
+      EC_CHECK_OK(read_short(arguments, at, words));
+    }
+  }
+  return {};
+}
+
+// The first word is a verb, or a model to compile when it can be a file.
+Status choose_verb(Words& words, Settings& settings) {
+  if (words.arguments.empty()) return {};
+  const std::string& first = words.arguments.front();
+  if (const VerbDef* verb = find_verb(first)) {
+    settings.verb = verb->verb;
+    words.arguments.erase(words.arguments.begin());
+    return {};
+  }
+  std::error_code ignored;
+  if (first.find_first_of("./") == std::string::npos && !std::filesystem::exists(first, ignored)) {
+    std::vector<std::string_view> known;
+    for (const VerbDef& verb : all_verbs()) known.push_back(verb.name);
+    std::string hint = did_you_mean(first, known);
+    if (hint.empty()) hint = "`edgecompile --help` lists the verbs";
+    return usage_error(fmt::format("unknown verb '{}'", printable(first)), hint);
+  }
+  settings.verb = Verb::Compile;
+  return {};
+}
+
+Status check_option(const OptionDef& option, Verb verb) {
+  if (option.verbs.has(verb)) return {};
+  std::string verbs;
+  for (const VerbDef& def : all_verbs())
+    if (option.verbs.has(def.verb))
+      verbs += fmt::format("{}{}", verbs.empty() ? "" : ", ", def.name);
+  return usage_error(fmt::format("--{} does not apply to '{}'", option.name, verb_def(verb).name),
+                     fmt::format("it belongs to: {}", verbs));
+}
+
+Status check_arguments(const Settings& settings) {
+  const VerbDef& verb = verb_def(settings.verb);
+  const size_t count = settings.arguments.size();
+  if (count < verb.min_arguments)
+    return usage_error(
+        fmt::format("'{}' needs {}", verb.name, verb.arguments),
+        fmt::format("usage: edgecompile {} {} [options]", verb.name, verb.arguments));
+  if (count > verb.max_arguments)
+    return usage_error(fmt::format("'{}' takes {}, and there is also '{}'", verb.name,
+                                   verb.arguments.empty() ? "no argument" : verb.arguments,
+                                   printable(settings.arguments[verb.max_arguments])),
+                       fmt::format("`edgecompile {} --help` shows its options", verb.name));
+  return {};
+}
+
+}  // namespace
+
+Error usage_error(std::string message, std::string hint) {
+  return Error(Code::Usage, std::move(message)).hint(std::move(hint));
+}
+
+Status parse_command_line(std::span<const char* const> arguments, Settings& settings) {
+  // Known before anything can fail, so that errors come as JSON too.
+  for (const char* text : arguments)
+    if (std::string_view(text) == "--json") settings.json = true;
+  Words words;
+  EC_CHECK_OK(read_words(arguments, words));
+  EC_CHECK_OK(choose_verb(words, settings));
+  settings.arguments = std::move(words.arguments);
+
+  std::vector<const OptionDef*> given;
+  for (const GivenOption& g : words.options) given.push_back(g.option);
+  for (const GivenOption& g : words.options) EC_CHECK_OK(g.option->apply(settings, g.value));
+  if (settings.help || settings.version) return {};
+  for (const OptionDef* option : given) EC_CHECK_OK(check_option(*option, settings.verb));
+  if (!settings.config.empty()) EC_CHECK_OK(apply_config(settings.config, given, settings));
+  return check_arguments(settings);
+}
+
+}  // namespace ec::cli

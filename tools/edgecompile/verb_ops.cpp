@@ -1,0 +1,217 @@
+// ops: the op table as a list, as one op in full, and as docs/ops.md.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "ops/op_def.h"
+#include "support/strings.h"
+#include "terminal.h"
+
+namespace ec::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view quant_text(QuantRule rule) {
+  switch (rule) {
+    case QuantRule::Never:
+      return "never";
+    case QuantRule::Free:
+      return "free";
+    case QuantRule::SameAsInput:
+      return "same as input";
+    case QuantRule::WeightedSum:
+      return "weighted sum";
+    case QuantRule::FixedOutput:
+      return "fixed output";
+  }
+  return "never";
+}
+
+std::string_view layout_text(LayoutRule rule) {
+  switch (rule) {
+    case LayoutRule::Agnostic:
+      return "agnostic";
+    case LayoutRule::FollowsInput:
+      return "follows input";
+    case LayoutRule::AxisAttr:
+      return "axis attribute";
+    case LayoutRule::Fixed:
+      return "fixed";
+  }
+  return "fixed";
+}
+
+std::string traits_text(const OpTraits& traits) {
+  std::string text;
+  const auto add = [&](bool has, std::string_view name) {
+    if (has) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  };
+  add(traits.elementwise, "elementwise");
+  add(traits.commutative, "commutative");
+  add(traits.view, "view");
+  add(traits.random, "random");
+  return text;
+}
+
+std::string_view kind_text(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::Int:
+      return "int";
+    case FieldKind::Float:
+      return "float";
+    case FieldKind::Bool:
+      return "bool";
+    case FieldKind::String:
+      return "text";
+    case FieldKind::Ints:
+      return "ints";
+    case FieldKind::Floats:
+      return "floats";
+    case FieldKind::Strings:
+      return "texts";
+    case FieldKind::DType:
+      return "element type";
+    case FieldKind::Enum:
+      return "choice";
+  }
+  return "";
+}
+
+struct ValueText {
+  template <class T>
+  static std::string list(const std::vector<T>& values) {
+    std::string text = "[";
+    for (size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + one(values[i]);
+    return text + "]";
+  }
+  static std::string one(int64_t v) { return std::to_string(v); }
+  static std::string one(double v) { return format_float(static_cast<float>(v)); }
+  static std::string one(const std::string& v) { return v; }
+  std::string operator()(int64_t v) const { return one(v); }
+  std::string operator()(double v) const { return one(v); }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(const std::string& v) const { return v.empty() ? "\"\"" : v; }
+  template <class T>
+  std::string operator()(const std::vector<T>& v) const {
+    return list(v);
+  }
+};
+
+struct AttrRow {
+  std::string name, kind, default_value;
+};
+
+std::vector<AttrRow> attribute_rows(const OpDef& def) {
+  std::vector<AttrRow> rows;
+  const AttrSchema& schema = def.attrs();
+  const Attrs defaults = Attrs::defaults_of(schema);
+  for (const Field& field : schema.fields) {
+    std::string kind(kind_text(field.kind));
+    if (field.kind == FieldKind::Enum) {
+      kind.clear();
+      for (const std::string_view choice : field.choices)
+        kind += fmt::format("{}{}", kind.empty() ? "" : "|", choice);
+    }
+    rows.push_back(
+        {std::string(field.name), std::move(kind), std::visit(ValueText{}, defaults.get(field))});
+  }
+  return rows;
+}
+
+Json op_json(const OpDef& def) {
+  Json attributes = Json::array();
+  for (const AttrRow& row : attribute_rows(def))
+    attributes.push_back({{"name", row.name}, {"type", row.kind}, {"default", row.default_value}});
+  return {{"name", def.name},
+          {"signature", def.signature},
+          {"summary", def.summary},
+          {"attributes", std::move(attributes)},
+          {"traits", traits_text(def.traits)},
+          {"quantisation", quant_text(def.quant)},
+          {"layout", layout_text(def.layout)}};
+}
+
+std::string op_text(const OpDef& def) {
+  std::string out = fmt::format("{}{}\n\n{}\n", def.name, def.signature, def.summary);
+  const std::vector<AttrRow> rows = attribute_rows(def);
+  if (!rows.empty()) {
+    TextTable table({"Attribute", "Type", "Default"});
+    for (const AttrRow& row : rows) table.add({row.name, row.kind, row.default_value});
+    out += "\n" + table.text();
+  }
+  out += fmt::format("\nquantisation: {}\nlayout:       {}\n", quant_text(def.quant),
+                     layout_text(def.layout));
+  if (const std::string traits = traits_text(def.traits); !traits.empty())
+    out += fmt::format("traits:       {}\n", traits);
+  return out;
+}
+
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+std::string ops_markdown() {
+  std::string out = fmt::format(
+      "# Operations of the IR\n\nGenerated by `edgecompile ops --markdown` from the op table; do "
+      "not edit.\n{} operations. In signatures `?` marks an optional operand or result and `...` "
+      "any number.\n",
+      all_ops().size());
+  for (const OpDef* def : all_ops()) {
+    out += fmt::format("\n## {}\n\n`{}{}`\n\n{}\n", def->name, def->name, def->signature,
+                       def->summary);
+    const std::vector<AttrRow> rows = attribute_rows(*def);
+    if (!rows.empty()) {
+      out += "\n| Attribute | Type | Default |\n|---|---|---|\n";
+      for (const AttrRow& row : rows)
+        out += fmt::format("| `{}` | {} | `{}` |\n", row.name, cell(row.kind),
+                           cell(row.default_value));
+    }
+    const std::string traits = traits_text(def->traits);
+    out += fmt::format("\nQuantisation: {}. Layout: {}.{}\n", quant_text(def->quant),
+                       layout_text(def->layout),
+                       traits.empty() ? "" : fmt::format(" Traits: {}.", traits));
+  }
+  return out;
+}
+
+Status describe_one(const std::string& name, Output& output) {
+  const OpDef* def = find_op(name);
+  if (!def) {
+    std::vector<std::string_view> known;
+    for (const OpDef* op : all_ops()) known.push_back(op->name);
+    std::string hint = did_you_mean(name, known);
+    if (hint.empty()) hint = "`edgecompile ops` lists all operations";
+    return usage_error(fmt::format("unknown operation '{}'", printable(name)), hint);
+  }
+  output.text = op_text(*def);
+  output.json = op_json(*def).dump();
+  return {};
+}
+
+}  // namespace
+
+Status run_ops(const Settings& settings, Output& output, DiagnosticSink&) {
+  if (settings.markdown) {
+    output.text = ops_markdown();
+    return {};
+  }
+  if (!settings.arguments.empty()) return describe_one(settings.arguments.front(), output);
+  Json list = Json::array();
+  TextTable table({"Operation", "Signature", "Quantisation", "Layout"});
+  for (const OpDef* def : all_ops()) {
+    if (settings.json) list.push_back(op_json(*def));
+    table.add({std::string(def->name), std::string(def->signature),
+               std::string(quant_text(def->quant)), std::string(layout_text(def->layout))});
+    if (settings.quiet) output.text += fmt::format("{}\n", def->name);
+  }
+  if (!settings.quiet)
+    output.text = table.text("") + fmt::format("\n{} operations\n", all_ops().size());
+  output.json = Json{{"operations", std::move(list)}}.dump();
+  return {};
+}
+
+}  // namespace ec::cli

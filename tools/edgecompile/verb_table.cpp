@@ -1,0 +1,38 @@
+// The table of verbs.
+#include "cli.h"
+
+namespace ec::cli {
+namespace {
+
+constexpr VerbDef kVerbs[] = {
+    {Verb::Inspect, "inspect", "FILE", 1, 1,
+     "inputs, outputs, operations, parameters, multiply-adds, quantisation, metadata", "Work",
+     run_inspect},
+    {Verb::Explain, "explain", "[CODE]", 0, 1,
+     "explain an error code in full; without CODE: list all codes", "Lists", run_explain},
+    {Verb::Targets, "targets", "", 0, 0, "list the targets", "Lists", run_targets},
+    {Verb::Ops, "ops", "[OP]", 0, 1, "list the operations of the IR, or describe one", "Lists",
+     run_ops},
+    {Verb::Completion, "completion", "bash|zsh", 1, 1, "print a completion script for the shell",
+     "Shell", run_completion},
+    {Verb::Man, "man", "", 0, 0, "print the man page", "Shell", run_man},
+    {Verb::Help, "help", "[VERB]", 0, 1, "print the help of a verb", "Shell", run_help},
+};
+
+}  // namespace
+
+std::span<const VerbDef> all_verbs() { return kVerbs; }
+
+const VerbDef& verb_def(Verb verb) {
+  for (const VerbDef& def : kVerbs)
+    if (def.verb == verb) return def;
+  return kVerbs[0];
+}
+
+const VerbDef* find_verb(std::string_view name) {
+  for (const VerbDef& def : kVerbs)
+    if (def.name == name) return &def;
+  return nullptr;
+}
+
+}  // namespace ec::cli
