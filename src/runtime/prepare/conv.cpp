@@ -1,0 +1,220 @@
+// Convolutions of one and two spatial dimensions in both layouts.
+//
+// The kernels work on NHWC. A channels-first operation is brought there and back by transposition
+// inside the operation; the layout pass makes such operations rare.
+#include "runtime/kernels/conv2d.h"
+
+#include "ops/window.h"
+#include "runtime/kernels/conv_transpose.h"
+#include "runtime/kernels/transpose.h"
+#include "runtime/prepare/prepare.h"
+
+namespace ec::prepare {
+
+namespace {
+
+using kernels::Conv2dShape;
+using kernels::WeightStrides;
+
+// Channels-first images to channels-last and back; nothing to do when one of the two is trivial.
+class LayoutBridge {
+ public:
+  LayoutBridge(int64_t batch, int64_t channels, int64_t pixels)
+      : count_(batch * channels * pixels),
+        trivial_(channels == 1 || pixels == 1),
+        to_last_(std::vector<int64_t>{batch, channels, pixels}, std::vector<int64_t>{0, 2, 1}, 4),
+        to_first_(std::vector<int64_t>{batch, pixels, channels}, std::vector<int64_t>{0, 2, 1}, 4) {
+  }
+  bool trivial() const { return trivial_; }
+  size_t bytes() const { return trivial_ ? 0 : align_up(static_cast<size_t>(count_) * 4); }
+  void to_last(const kernels::KernelTable& table, const float* x, float* y,
+               kernels::ThreadPool& pool) const {
+    to_last_.run(table, reinterpret_cast<const std::byte*>(x), reinterpret_cast<std::byte*>(y),
+                 pool);
+  }
+  void to_first(const kernels::KernelTable& table, const float* x, float* y,
+                kernels::ThreadPool& pool) const {
+    to_first_.run(table, reinterpret_cast<const std::byte*>(x), reinterpret_cast<std::byte*>(y),
+                  pool);
+  }
+
+ private:
+  int64_t count_;
+  bool trivial_;
+  kernels::TransposePlan to_last_;
+  kernels::TransposePlan to_first_;
+};
+
+// Both kinds of convolution behind one call.
+template <class Kernel>
+class ConvOp final : public PreparedOp {
+ public:
+  ConvOp(Kernel kernel, const Conv2dShape& s, Layout layout, bool residual,
+         const PrepareContext& ctx)
+      : kernel_(std::move(kernel)),
+        table_(&ctx.table),
+        in_(s.batch, s.in_c, s.in_h * s.in_w),
+        out_(s.batch, s.out_c, s.out_h * s.out_w),
+        first_(layout == Layout::ChannelsFirst),
+        residual_(residual),
+        work_(align_up(kernel_.scratch_bytes(ctx.threads))) {}
+
+  size_t scratch_bytes() const override {
+    if (!first_) return work_;
+    return work_ + in_.bytes() + out_.bytes() * (residual_ ? 2 : 1);
+  }
+
+  bool in_place(size_t i) const override {
+    if constexpr (requires { kernel_.residual_in_place(); })
+      return i == 3 && residual_ && !first_ && kernel_.residual_in_place();
+    return false;
+  }
+
+  Status run(const RunArgs& args) override {
+    const float* x = args.in(0);
+    const float* residual = residual_ ? args.in(3) : nullptr;
+    float* y = args.out();
+    if (!first_) {
+      call(x, y, residual, args);
+      return {};
+    }
+    std::byte* at = args.scratch + work_;
+    if (!in_.trivial()) {
+      auto* copy = reinterpret_cast<float*>(at);
+      in_.to_last(*table_, x, copy, args.pool);
+      x = copy;
+      at += in_.bytes();
+    }
+    if (out_.trivial()) {
+      call(x, y, residual, args);
+      return {};
+    }
+    auto* result = reinterpret_cast<float*>(at);
+    if (residual != nullptr) {
+      auto* copy = reinterpret_cast<float*>(at + out_.bytes());
+      out_.to_last(*table_, residual, copy, args.pool);
+      residual = copy;
+    }
+    call(x, result, residual, args);
+    out_.to_first(*table_, result, y, args.pool);
+    return {};
+  }
+
+ private:
+  void call(const float* x, float* y, const float* residual, const RunArgs& args) const {
+    if constexpr (requires { kernel_.takes_residual(); }) {
+      kernel_.run(x, y, residual, args.pool, args.scratch);
+    } else {
+      kernel_.run(x, y, args.pool, args.scratch);
+    }
+  }
+
+  Kernel kernel_;
+  const kernels::KernelTable* table_;
+  LayoutBridge in_;
+  LayoutBridge out_;
+  bool first_;
+  bool residual_;
+  size_t work_;
+};
+
+// Sizes of an image operand as (batch, channels, height, width), one-dimensional ones with
+// height 1.
+struct Image {
+  int64_t n, c, h, w;
+};
+
+Image image_of(const OperandInfo& info, Layout layout) {
+  const std::vector<int64_t> s = channels_first_shape(layout, info.shape);
+  return s.size() == 3 ? Image{s[0], s[1], 1, s[2]} : Image{s[0], s[1], s[2], s[3]};
+}
+
+bool is_image(const OperandInfo& info) { return info.rank() == 3 || info.rank() == 4; }
+
+// Strides of weights (first, second, y, x) or (first, y, x, second), by layout.
+struct Strides4 {
+  int64_t first, second, row, column;
+};
+
+Strides4 weight_strides(const OperandInfo& w, Layout layout) {
+  const std::vector<int64_t> s = channels_first_shape(layout, w.shape);
+  const int64_t kw = s.back();
+  const int64_t kh = s.size() == 4 ? s[2] : 1;
+  if (layout == Layout::ChannelsFirst) return {s[1] * kh * kw, kh * kw, kw, 1};
+  return {kh * kw * s[1], 1, kw * s[1], s[1]};
+}
+
+template <class Dim>
+void set_windows(Conv2dShape& s, const std::vector<Dim>& dims) {
+  const Dim& x = dims.back();
+  s.kernel_w = x.kernel;
+  s.stride_w = x.stride;
+  s.dilation_w = x.dilation;
+  s.pad_left = x.pad_begin;
+  if (dims.size() == 1) return;
+  const Dim& y = dims.front();
+  s.kernel_h = y.kernel;
+  s.stride_h = y.stride;
+  s.dilation_h = y.dilation;
+  s.pad_top = y.pad_begin;
+}
+
+void set_images(Conv2dShape& s, const Image& in, const Image& out) {
+  s.batch = in.n;
+  s.in_c = in.c;
+  s.in_h = in.h;
+  s.in_w = in.w;
+  s.out_c = out.c;
+  s.out_h = out.h;
+  s.out_w = out.w;
+}
+
+bool constant_bias(const OpInstance& op) { return !op.has(2) || op.input(2).constant != nullptr; }
+
+}  // namespace
+
+Prepared conv(const OpInstance& op, const PrepareContext& ctx) {
+  if (!all_f32(op) || !is_image(op.input(0)) || op.input(1).constant == nullptr ||
+      !constant_bias(op))
+    return nullptr;
+  const auto& attrs = op.attrs<ConvAttrs>();
+  Conv2dShape s;
+  set_images(s, image_of(op.input(0), attrs.layout), image_of(op.output(), attrs.layout));
+  const WindowSpec spec = window_spec(attrs, spatial_sizes(attrs.layout, op.input(1).shape));
+  set_windows(s, resolve_windows(spec, spatial_sizes(attrs.layout, op.input(0).shape)));
+  s.groups = attrs.groups;
+  const bool residual = op.has(3);
+  if (residual && op.input(3).shape != op.output().shape) return nullptr;
+  const Strides4 w = weight_strides(op.input(1), attrs.layout);
+  const float* bias = op.has(2) ? op.input(2).f32() : nullptr;
+  kernels::Conv2d kernel(ctx.table, s, op.input(1).f32(), {w.first, w.second, w.row, w.column},
+                         bias, epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
+  if (residual && !kernel.takes_residual()) return nullptr;
+  return std::make_unique<ConvOp<kernels::Conv2d>>(std::move(kernel), s, attrs.layout, residual,
+                                                   ctx);
+}
+
+Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx) {
+  if (!all_f32(op) || !is_image(op.input(0)) || op.input(1).constant == nullptr ||
+      !constant_bias(op))
+    return nullptr;
+  const auto& attrs = op.attrs<ConvTransposeAttrs>();
+  Conv2dShape s;
+  set_images(s, image_of(op.input(0), attrs.layout), image_of(op.output(), attrs.layout));
+  const WindowSpec spec = window_spec(attrs, spatial_sizes(attrs.layout, op.input(1).shape));
+  const std::vector<int64_t> sizes = spatial_sizes(attrs.layout, op.input(0).shape);
+  std::vector<TransposedDim> dims;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    dims.push_back(resolve_transposed(attrs, spec, d, sizes[d]));
+  set_windows(s, dims);
+  s.groups = attrs.groups;
+  const Strides4 w = weight_strides(op.input(1), attrs.layout);
+  const float* bias = op.has(2) ? op.input(2).f32() : nullptr;
+  kernels::ConvTranspose2d kernel(ctx.table, s, op.input(1).f32(),
+                                  {w.second, w.first, w.row, w.column}, bias,
+                                  epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
+  return std::make_unique<ConvOp<kernels::ConvTranspose2d>>(std::move(kernel), s, attrs.layout,
+                                                            false, ctx);
+}
+
+}  // namespace ec::prepare

@@ -1,0 +1,126 @@
+// The parts of an executor: tensors with their storage, and the steps over them. Private to
+// runtime/.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ops/kernel.h"
+#include "runtime/executor.h"
+#include "runtime/memory_plan.h"
+#include "runtime/prepared_op.h"
+
+namespace ec {
+
+enum class Storage : uint8_t {
+  None,      // nobody reads it
+  Constant,  // value fixed at preparation
+  Input,     // the caller's memory
+  Arena,
+  Output,   // memory of a result, new in every run
+  Dynamic,  // shape depends on data: allocated when produced
+};
+
+struct TensorState {
+  const Tensor* tensor = nullptr;
+  bool is_static = false;
+  bool known = false;  // `value` is fixed at preparation
+  Storage storage = Storage::None;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  size_t bytes = 0;
+  uint32_t root = 0;          // the tensor whose memory this one shares; itself for most
+  size_t item = SIZE_MAX;     // of the memory plan (roots in the arena)
+  size_t output = SIZE_MAX;   // index of the result (roots of Storage::Output)
+  std::byte* data = nullptr;  // where the elements are, in this run
+  Value value;                // Constant, Dynamic
+  uint32_t last_step = 0;     // last step that reads a dynamic tensor
+
+  TensorType type() const {
+    TensorType t(dtype, Shape::of(shape));
+    if (tensor != nullptr) t.quant = tensor->type().quant;
+    return t;
+  }
+  ConstView view() const {
+    const QuantParams* quant =
+        tensor != nullptr && tensor->type().quant ? &*tensor->type().quant : nullptr;
+    if (storage == Storage::Constant || storage == Storage::Dynamic)
+      return {value.dtype, value.shape, value.data.bytes().data(), quant};
+    return {dtype, shape, data, quant};
+  }
+};
+
+class StepContext;
+
+struct Step {
+  const Operation* op = nullptr;
+  bool dynamic = false;  // an operand or a result has a shape that depends on data
+  bool alias = false;    // a view: nothing to do
+  std::unique_ptr<PreparedOp> fast;
+  std::unique_ptr<StepContext> context;  // of the reference kernel
+  size_t scratch_item = SIZE_MAX;
+  std::byte* scratch = nullptr;
+  // What `fast` was prepared for, when dynamic.
+  std::vector<OperandInfo> prepared_inputs, prepared_outputs;
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  double seconds = 0.0;
+  int64_t runs = 0;
+};
+
+struct Program {
+  const Graph* graph = nullptr;
+  ExecutorOptions options;
+  std::shared_ptr<kernels::ThreadPool> pool;
+  const kernels::KernelTable* table = nullptr;
+  std::vector<TensorState> tensors;  // by tensor id
+  std::vector<Step> steps;
+  std::vector<uint32_t> outputs;  // tensor ids
+  std::vector<uint32_t> moving;   // tensors whose memory changes from run to run
+  Buffer arena;
+  Buffer dynamic_scratch;
+  MemoryReport memory;
+
+  TensorState& state(const Tensor* tensor) { return tensors[tensor->id()]; }
+  bool is_known(const Tensor* tensor) const { return tensors[tensor->id()].known; }
+
+  Status bind_inputs(std::span<const ConstView> inputs);
+  Status bind_outputs(std::vector<Buffer>& buffers);
+  Status run_step(Step& step);
+  Status run_dynamic(Step& step);
+  Status run_fast(Step& step, std::byte* scratch);
+  void release_dynamic(const Step& step, uint32_t index);
+  void observe(const Step& step);
+  Result<std::vector<Value>> take_outputs(std::vector<Buffer>& buffers);
+};
+
+// The interface of reference kernels over a step's tensors.
+class StepContext final : public KernelContext {
+ public:
+  StepContext(Program& program, const Operation& op);
+
+  // Points the views at this run's memory; infers and allocates results of dynamic shape.
+  Status begin();
+  // Hands results of dynamic shape to their tensors.
+  void finish();
+  // What inference gave for the results in begin(); static where it could tell.
+  const std::vector<TensorType>& result_types() const { return result_types_; }
+
+  Status allocate(size_t i, DType dtype, std::vector<int64_t> shape) override;
+  Status set_output(size_t i, Value value) override;
+  Result<std::vector<Value>> run_body(size_t body, std::vector<Value> inputs) override;
+  Value input_value(size_t i) const override;
+
+ private:
+  Status infer_results();
+
+  Program& program_;
+  std::vector<std::unique_ptr<GraphRunner>> bodies_;
+  std::vector<TensorType> result_types_;
+  std::vector<std::optional<Value>> whole_;  // given by set_output
+  std::vector<std::vector<int64_t>> shapes_;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace ec

@@ -1,0 +1,140 @@
+#include <cstring>
+
+#include "ops/infer.h"
+#include "runtime/program.h"
+
+namespace ec {
+
+StepContext::StepContext(Program& program, const Operation& op)
+    : KernelContext(op), program_(program) {
+  inputs_.resize(op.inputs().size());
+  outputs_.resize(op.outputs().size());
+  whole_.resize(op.outputs().size());
+  shapes_.resize(op.outputs().size());
+  buffers_.resize(op.outputs().size());
+  ExecutorOptions options = program.options;
+  options.profile = false;
+  for (const auto& body : op.bodies())
+    bodies_.push_back(std::make_unique<GraphRunner>(*body, options, program.pool));
+}
+
+Status StepContext::begin() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor* tensor = op_.input(i);
+    if (tensor != nullptr) inputs_[i] = program_.state(tensor).view();
+  }
+  bool dynamic = false;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const TensorState& state = program_.state(op_.output(i));
+    outputs_[i].reset();
+    whole_[i].reset();
+    if (state.is_static) {
+      const auto& quant = op_.output(i)->type().quant;
+      // A result that nobody reads has no memory of its own.
+      if (state.data == nullptr && state.bytes > 0) {
+        shapes_[i] = state.shape;
+        EC_CHECK_OK(allocate(i, state.dtype, state.shape));
+      } else {
+        outputs_[i] = MutableView{state.dtype, state.shape, state.data, quant ? &*quant : nullptr};
+      }
+    } else {
+      dynamic = true;
+    }
+  }
+  if (dynamic) EC_CHECK_OK(infer_results());
+  return {};
+}
+
+Status StepContext::infer_results() {
+  static constexpr std::byte kNoByte{};
+  std::vector<TensorType> types(inputs_.size());
+  std::vector<InferOperand> operands(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]) continue;
+    types[i] = TensorType(inputs_[i]->dtype, Shape::of(inputs_[i]->shape));
+    types[i].quant = op_.input(i)->type().quant;
+    operands[i].type = &types[i];
+    operands[i].data = inputs_[i]->data != nullptr ? inputs_[i]->data : &kNoByte;
+  }
+  InferContext infer(op_, std::move(operands));
+  EC_CHECK_OK(op_.def().infer(infer));
+  result_types_ = std::move(infer.results());
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i] || !result_types_[i].is_static()) continue;
+    EC_CHECK_OK(allocate(i, result_types_[i].dtype, result_types_[i].shape->sizes()));
+  }
+  return {};
+}
+
+Status StepContext::allocate(size_t i, DType dtype, std::vector<int64_t> shape) {
+  const TensorState& state = program_.state(op_.output(i));
+  if (outputs_[i] && state.is_static && state.data != nullptr) {
+    if (dtype == state.dtype && shape == state.shape) return {};
+    return fail("result " + std::to_string(i) + " is " +
+                TensorType(dtype, Shape::of(shape)).text() + ", inference said " +
+                state.type().text());
+  }
+  const auto bytes = TensorType(dtype, Shape::of(shape)).num_bytes();
+  Buffer buffer = bytes ? Buffer::allocate(static_cast<size_t>(*bytes)) : Buffer();
+  if (!bytes || !buffer.ok()) {
+    Error error = fail("result " + TensorType(dtype, Shape::of(shape)).text() + " is too large");
+    error.diagnostic().code = Code::OutOfMemory;
+    return error;
+  }
+  shapes_[i] = std::move(shape);
+  const auto& quant = op_.output(i)->type().quant;
+  outputs_[i] = MutableView{dtype, shapes_[i], buffer.data(), quant ? &*quant : nullptr};
+  buffers_[i] = std::move(buffer);
+  return {};
+}
+
+Status StepContext::set_output(size_t i, Value value) {
+  TensorState& state = program_.state(op_.output(i));
+  if (!state.is_static) {
+    whole_[i] = std::move(value);
+    return {};
+  }
+  if (value.dtype != state.dtype || value.shape != state.shape)
+    return fail("result " + std::to_string(i) + " is " + value.type().text() + ", inference said " +
+                state.type().text());
+  if (state.data != nullptr && state.bytes > 0)
+    std::memcpy(state.data, value.data.bytes().data(), state.bytes);
+  return {};
+}
+
+Result<std::vector<Value>> StepContext::run_body(size_t body, std::vector<Value> inputs) {
+  std::vector<ConstView> views;
+  for (Value& value : inputs) {
+    value.data = value.data.aligned();
+    views.push_back(value.view());
+  }
+  return bodies_[body]->run(views);
+}
+
+Value StepContext::input_value(size_t i) const {
+  const TensorState& state = program_.state(op_.input(i));
+  if (state.storage == Storage::Constant || state.storage == Storage::Dynamic) return state.value;
+  return Value(state.dtype, state.shape, Blob::copy_of({state.data, state.bytes}));
+}
+
+void StepContext::finish() {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    TensorState& state = program_.state(op_.output(i));
+    if (state.is_static) {
+      buffers_[i] = Buffer();
+      continue;
+    }
+    if (whole_[i]) {
+      state.value = std::move(*whole_[i]);
+      whole_[i].reset();
+      state.value.data = state.value.data.aligned();
+    } else if (outputs_[i]) {
+      state.value =
+          Value(outputs_[i]->dtype, std::move(shapes_[i]), std::move(buffers_[i]).to_blob());
+    }
+    state.storage = Storage::Dynamic;
+    buffers_[i] = Buffer();
+  }
+}
+
+}  // namespace ec
