@@ -113,17 +113,7 @@ class Verifier {
 
   // The stored result types must not contradict what inference says.
   void check_types(const Operation& op) {
-    std::vector<InferOperand> operands;
-    for (const Tensor* tensor : op.inputs()) {
-      InferOperand operand;
-      if (tensor != nullptr) {
-        operand.type = &tensor->type();
-        if (tensor->is_constant()) operand.constant = tensor;
-        if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
-      }
-      operands.push_back(operand);
-    }
-    InferContext ctx(op, std::move(operands));
+    InferContext ctx(op, operands_of(op));
     if (Status status = op.def().infer(ctx); !status.ok()) {
       faults_.push_back(std::move(status.error().diagnostic()));
       return;

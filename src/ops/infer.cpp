@@ -18,6 +18,8 @@ const std::byte* known_bytes(const InferOperand& operand) {
   return blob.empty() ? &kNoByte : blob.bytes().data();
 }
 
+}  // namespace
+
 std::vector<InferOperand> operands_of(const Operation& op) {
   std::vector<InferOperand> operands;
   operands.reserve(op.inputs().size());
@@ -32,8 +34,6 @@ std::vector<InferOperand> operands_of(const Operation& op) {
   }
   return operands;
 }
-
-}  // namespace
 
 InferContext::InferContext(const Operation& op, std::vector<InferOperand> operands)
     : op_(op),

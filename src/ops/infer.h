@@ -71,6 +71,8 @@ class InferContext {
   mutable std::vector<std::vector<int64_t>> sizes_;
 };
 
+// What the graph knows of an operation's operands: types, constants, tracked dimensions.
+std::vector<InferOperand> operands_of(const Operation& op);
 // Infers one operation from its operands' types and constants and stores the result types.
 Status infer_operation(Operation& op);
 // All operations in order, bodies included; reports every failure.

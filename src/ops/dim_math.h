@@ -1,0 +1,83 @@
+// Shape arithmetic: what inference can say about the elements of integer operands (shapes, axes,
+// starts), and products of dimensions with equal symbols cancelled.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ops/infer.h"
+
+namespace ec {
+
+// No real model comes near; a limit keeps the cost of hostile ones linear.
+inline constexpr size_t kMaxRank = 64;
+
+// One element of an integer operand: a number, a size known by its symbol, or unknown.
+struct Element {
+  std::optional<int64_t> number;
+  Dim dim = Dim::unknown();  // the number when it is not negative, or the symbol
+
+  Element() = default;
+  explicit Element(int64_t value) : number(value) {
+    if (value >= 0) dim = Dim(value);
+  }
+  explicit Element(const Dim& d) : dim(d) {
+    if (d.is_static()) number = d.size();
+  }
+};
+using Elements = std::vector<Element>;
+
+// The elements of a list operand (rank 1, integers, at most kMaxRank of them); empty when not even
+// their number is known. `what` names the operand in messages.
+Result<std::optional<Elements>> list_operand(const InferContext& ctx, size_t i,
+                                             std::string_view what);
+// As list_operand, when all elements are known numbers.
+Result<std::optional<std::vector<int64_t>>> known_list(const InferContext& ctx, size_t i,
+                                                       std::string_view what);
+// The elements of any short integer operand, for tracking values through data movement.
+std::optional<Elements> tracked_elements(const InferContext& ctx, size_t i);
+// Records the result's elements when any of them is known.
+void track_result(InferContext& ctx, size_t i, const std::vector<Dim>& dims);
+void track_result(InferContext& ctx, size_t i, const Elements& elements);
+
+// Operand i has an integer type.
+Status require_integer(const InferContext& ctx, size_t i, std::string_view what);
+// Operand i holds one element, as far as its shape is known.
+Status require_scalar(const InferContext& ctx, size_t i, std::string_view what);
+Status require_same_type(const InferContext& ctx, size_t a, size_t b);
+Status require_rank_limit(const InferContext& ctx, size_t rank);
+
+// Two statements about one size: the better one, or an error when they contradict.
+Result<Dim> merge_dims(const InferContext& ctx, const Dim& a, const Dim& b, std::string_view what);
+// What holds for both: the same size, else unknown.
+Dim join_dims(const Dim& a, const Dim& b);
+std::optional<Shape> join_shapes(const std::optional<Shape>& a, const std::optional<Shape>& b);
+
+Result<Dim> add_dims(const InferContext& ctx, const Dim& a, const Dim& b);
+Result<Dim> multiply_dims(const InferContext& ctx, const Dim& a, const Dim& b);
+
+// A product of dimensions: number x symbols, or not known.
+class DimProduct {
+ public:
+  void multiply(const Dim& dim);
+  bool is_known() const { return !unknown_ && !overflow_; }
+  bool overflows() const { return overflow_; }
+  // The product as one dimension; unknown when it has no such form.
+  Dim as_dim() const;
+
+  enum class Quotient { Exact, Open, Impossible };
+  // this / divisor, with equal symbols cancelled: Exact gives `out`; Open: cannot be told;
+  // Impossible: known not to divide.
+  Quotient divide(const DimProduct& divisor, Dim& out) const;
+  // Both known without symbols, and different.
+  bool contradicts(const DimProduct& other) const;
+
+ private:
+  int64_t factor_ = 1;
+  std::vector<Dim> symbols_;
+  bool unknown_ = false;
+  bool overflow_ = false;
+};
+
+}  // namespace ec
