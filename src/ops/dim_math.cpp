@@ -167,8 +167,9 @@ DimProduct::Quotient DimProduct::divide(const DimProduct& divisor, Dim& out) con
 }
 
 bool DimProduct::contradicts(const DimProduct& other) const {
-  return is_known() && other.is_known() && symbols_.empty() && other.symbols_.empty() &&
-         factor_ != other.factor_;
+  if (unknown_ || other.unknown_ || !symbols_.empty() || !other.symbols_.empty()) return false;
+  if (overflow_ || other.overflow_) return overflow_ != other.overflow_;
+  return factor_ != other.factor_;
 }
 
 }  // namespace ec

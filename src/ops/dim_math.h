@@ -70,7 +70,7 @@ class DimProduct {
   // this / divisor, with equal symbols cancelled: Exact gives `out`; Open: cannot be told;
   // Impossible: known not to divide.
   Quotient divide(const DimProduct& divisor, Dim& out) const;
-  // Both known without symbols, and different.
+  // Both are numbers (perhaps too large for one), and different.
   bool contradicts(const DimProduct& other) const;
 
  private:
