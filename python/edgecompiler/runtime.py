@@ -1,0 +1,171 @@
+"""Running models: InferenceSession.
+
+    from edgecompiler.runtime import InferenceSession
+
+    with InferenceSession("model.onnx", threads=2) as session:
+        outputs = session.run({"input": array})
+        print(session.benchmark(iterations=100).mean_ms)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Union
+
+import numpy as np
+
+from . import _native
+from ._dtypes import IRDType, array_from_native, array_to_native, from_native_name, native_name
+from .ir import Dim, IRGraph, TensorQuantization
+
+__all__ = ["BenchmarkResult", "InferenceSession", "TensorInfo"]
+
+ArrayLike = Any
+Feeds = Union[Mapping[str, ArrayLike], Sequence[ArrayLike]]
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorInfo:
+    """What an input takes or an output gives. Open dimensions are names, or None when nothing is known."""
+
+    name: str
+    dtype: IRDType
+    shape: tuple[Dim, ...] | None
+    quantization: TensorQuantization | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkResult:
+    """Latencies of one session in milliseconds, measured here."""
+
+    iterations: int
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    min_ms: float
+    max_ms: float
+    throughput_fps: float
+
+
+class InferenceSession:
+    """A model ready to run on the CPU.
+
+    path: a model file (ONNX or saved IR) or an IRGraph. input_shapes: sizes for open dimensions, by input name or
+    position. threads: worker threads, 0 for one per core. optimize=False runs the graph as imported; reference=True uses
+    only the reference kernels. A session may be used from several threads; runs are done one after the other.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | IRGraph,
+        target: str = "cpu",
+        input_shapes: Mapping[str | int, Sequence[int]] | None = None,
+        threads: int = 1,
+        *,
+        optimize: bool = True,
+        reference: bool = False,
+    ) -> None:
+        shapes = {str(key): [int(d) for d in shape] for key, shape in (input_shapes or {}).items()}
+        options = _native.SessionOptions(target, shapes, int(threads), bool(optimize), bool(reference))
+        if isinstance(path, IRGraph):
+            native = _native.Session.from_graph(path._to_native(), options)
+        else:
+            native = _native.Session.open(os.fspath(path), options)
+        self._native: _native.Session | None = native
+        self._lock = threading.Lock()
+        self._inputs = tuple(_describe(info) for info in native.inputs())
+        self._outputs = tuple(_describe(info) for info in native.outputs())
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Inputs in the model's order."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Outputs in the model's order."""
+        return self._outputs
+
+    def run(self, feeds: Feeds) -> dict[str, np.ndarray]:
+        """Runs the model on arrays given by input name, or as a list in input order; gives outputs by name, in order.
+
+        Arrays must have the input's element type; a Python number or list is converted to it. A quantised input takes
+        its stored type or float32, which is then quantised with the input's parameters.
+        """
+        session = self._open_session()
+        packed = [
+            (name, native_name(IRDType.of(array.dtype)), list(array.shape), array_to_native(array, IRDType.of(array.dtype)))
+            for name, array in self._named(feeds)
+        ]
+        with self._lock:
+            results = session.run(packed)
+        arrays = (array_from_native(data, from_native_name(dtype), tuple(shape)) for dtype, shape, data in results)
+        return dict(zip((info.name for info in self._outputs), arrays))
+
+    def benchmark(self, iterations: int = 100, warmup: int = 5, feeds: Feeds | None = None) -> BenchmarkResult:
+        """Measures `iterations` runs after `warmup` others, on the given arrays or on random values of a fixed seed."""
+        if iterations < 1:
+            raise ValueError(f"iterations must be at least 1, not {iterations}")
+        session = self._open_session()
+        packed = None
+        if feeds is not None:
+            packed = [
+                (name, native_name(IRDType.of(a.dtype)), list(a.shape), array_to_native(a, IRDType.of(a.dtype)))
+                for name, a in self._named(feeds)
+            ]
+        with self._lock:
+            return BenchmarkResult(iterations, **session.benchmark(iterations, warmup, packed))
+
+    def close(self) -> None:
+        """Frees the model; the session can run no more. Closing twice is fine."""
+        self._native = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._native is None
+
+    def __enter__(self) -> InferenceSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = " closed" if self.is_closed else ""
+        return f"<InferenceSession{state}: {[i.name for i in self._inputs]} -> {[o.name for o in self._outputs]}>"
+
+    def _open_session(self) -> _native.Session:
+        if self._native is None:
+            raise _native.session_closed()
+        return self._native
+
+    def _named(self, feeds: Feeds) -> Iterator[tuple[str, np.ndarray]]:
+        """(name, array) pairs; names and shapes are checked by the native part, which says what was expected."""
+        if isinstance(feeds, Mapping):
+            items = [(str(name), value) for name, value in feeds.items()]
+        else:
+            values = [feeds] if isinstance(feeds, np.ndarray) else list(feeds)
+            names = [info.name for info in self._inputs]
+            if len(values) > len(names):
+                raise ValueError(f"{len(values)} arrays for {len(names)} inputs: {', '.join(names)}")
+            items = list(zip(names, values))
+        types = {info.name: info.dtype for info in self._inputs}
+        for name, value in items:
+            if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+                yield name, np.asarray(value)
+            else:
+                yield name, np.asarray(value, dtype=types[name].numpy if name in types else None)
+
+
+def _describe(info: tuple[str, str, list[Dim] | None, tuple[list[float], list[int], int] | None]) -> TensorInfo:
+    name, dtype_text, shape, quant = info
+    dtype = from_native_name(dtype_text)
+    quantization = None if quant is None else TensorQuantization._from_native(quant, dtype)
+    return TensorInfo(name, dtype, None if shape is None else tuple(shape), quantization)
