@@ -1,0 +1,39 @@
+"""edgecompiler: compiles neural networks for edge hardware, and runs them on the CPU.
+
+    import edgecompiler
+    graph = edgecompiler.load("model.onnx")
+    print(edgecompiler.print_ir(graph))
+
+`edgecompiler.runtime.InferenceSession` runs models, `edgecompiler.ir` holds the graph classes, `edgecompiler.errors`
+the exceptions.
+"""
+
+from __future__ import annotations
+
+from . import _native
+from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
+from .ir import IRGraph
+
+__all__ = [
+    "BackendError",
+    "Diagnostic",
+    "EdgeCompilerError",
+    "FrontendError",
+    "IRGraph",
+    "QuantizationError",
+    "UnsupportedOpError",
+    "parse_ir",
+    "print_ir",
+]
+
+__version__: str = _native.__version__
+
+
+def print_ir(graph: IRGraph, *, elide: bool = False) -> str:
+    """The graph as .ecir text. With `elide` large constants print as `...`: shorter, but it does not parse back."""
+    return graph._to_native().print(elide)
+
+
+def parse_ir(text: str) -> IRGraph:
+    """The graph that .ecir text describes."""
+    return IRGraph._from_native(_native.parse_ir(text))

@@ -11,6 +11,8 @@ model copies no weights, `IRTensor.data` is a read-only array on the loaded byte
 from __future__ import annotations
 
 import dataclasses
+import heapq
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Union
 
@@ -192,8 +194,6 @@ class IRGraph:
             for name in op.inputs:
                 if name in writer:
                     readers[writer[name]].add(i)
-        import heapq
-
         ready = [i for i, count in enumerate(waiting) if count == 0]
         order: list[int] = []
         while ready:
@@ -207,6 +207,19 @@ class IRGraph:
             stuck = next(op for i, op in enumerate(self.ops) if waiting[i] > 0)
             raise ValueError(f"the operations form a cycle through {stuck!r}")
         self.ops = [self.ops[i] for i in order]
+
+    def infer_types(self) -> None:
+        """Computes element types and shapes of all results anew, after inputs or operations were changed."""
+        written = {name for op in self.ops for name in op.outputs}
+        for name in written:
+            self.tensors[name].shape = None
+        for name, dtype, shape, _, _ in self._to_native().tensors():
+            if name in written:
+                self.tensors[name].dtype, self.tensors[name].shape = from_native_name(dtype), shape
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the graph with its weights as .ecir; edgecompiler.load reads it back without copying them."""
+        self._to_native().save(os.fspath(path))
 
     def validate(self) -> list[str]:
         """All faults of the graph, in words; empty when it is sound."""

@@ -5,6 +5,7 @@
 #include "attributes.h"
 #include "bindings.h"
 #include "buffers.h"
+#include "ir/text.h"
 #include "support/strings.h"
 
 namespace ec::python {
@@ -134,8 +135,8 @@ void add_op(Graph& graph, const std::string& op_type,
             const std::vector<std::string>& outputs, const py::dict& attributes,
             const std::vector<GraphPtr>& bodies, const std::vector<std::string>& source_names,
             const std::string& source_type) {
-  const std::string user = source_names.empty() ? (outputs.empty() ? op_type : outputs.front())
-                                                : source_names.front();
+  const std::string user =
+      source_names.empty() ? (outputs.empty() ? op_type : outputs.front()) : source_names.front();
   const OpDef& def = op_or_throw(op_type, user);
   std::vector<Tensor*> operands;
   for (const auto& name : inputs)
@@ -191,7 +192,8 @@ void set_quantization(Graph& graph, const std::string& name, std::vector<float> 
 }  // namespace
 
 void bind_graph(py::module_& module) {
-  py::class_<Graph, GraphPtr>(module, "Graph", "The native graph; edgecompiler.ir.IRGraph wraps it.")
+  py::class_<Graph, GraphPtr>(module, "Graph",
+                              "The native graph; edgecompiler.ir.IRGraph wraps it.")
       .def(py::init<std::string>(), py::arg("name"))
       .def_property("name", &Graph::name, &Graph::set_name)
       .def_property(
@@ -233,11 +235,27 @@ void bind_graph(py::module_& module) {
             g.add_output(name, find_or_throw(g, tensor, "graph output"));
           },
           py::arg("name"), py::arg("tensor"))
-      .def("verify", [](const Graph& g) {
-        py::list items;
-        for (const Diagnostic& d : verify(g)) items.append(diagnostic_to_dict(d));
-        return items;
-      });
+      .def("verify",
+           [](const Graph& g) {
+             py::list items;
+             for (const Diagnostic& d : verify(g)) items.append(diagnostic_to_dict(d));
+             return items;
+           })
+      .def(
+          "print",
+          [](const Graph& g, bool elide) {
+            return print(g, elide ? ConstantText::Elide : ConstantText::Full);
+          },
+          py::arg("elide") = false, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "save",
+          [](const Graph& g, const std::string& path) { check_or_throw(save_ecir(g, path)); },
+          py::arg("path"), py::call_guard<py::gil_scoped_release>())
+      .def(
+          "equals", [](const Graph& a, const Graph& b) { return a == b; }, py::arg("other"));
+  module.def(
+      "parse_ir", [](const std::string& text) { return GraphPtr(value_or_throw(parse(text))); },
+      py::arg("text"), py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace ec::python
