@@ -10,6 +10,8 @@ the exceptions.
 
 from __future__ import annotations
 
+import os
+
 from . import _native
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
 from .ir import IRGraph
@@ -22,11 +24,17 @@ __all__ = [
     "IRGraph",
     "QuantizationError",
     "UnsupportedOpError",
+    "load",
     "parse_ir",
     "print_ir",
 ]
 
 __version__: str = _native.__version__
+
+
+def load(path: str | os.PathLike[str]) -> IRGraph:
+    """Reads a model file into a graph."""
+    return IRGraph._from_native(_native.load_ecir(os.fspath(path)))
 
 
 def print_ir(graph: IRGraph, *, elide: bool = False) -> str:
