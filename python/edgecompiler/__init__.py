@@ -11,6 +11,7 @@ the exceptions.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from . import _native
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
@@ -32,9 +33,18 @@ __all__ = [
 __version__: str = _native.__version__
 
 
-def load(path: str | os.PathLike[str]) -> IRGraph:
-    """Reads a model file into a graph."""
-    return IRGraph._from_native(_native.load_ecir(os.fspath(path)))
+def load(
+    path: str | os.PathLike[str],
+    *,
+    input_shapes: Mapping[str | int, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> IRGraph:
+    """Reads a model file (the format is told by its content) into a graph, as it stands in the file.
+
+    `input_shapes` fixes open dimensions by input name or position, `dims` by the dimension's name in the model.
+    """
+    shapes = {str(key): [int(d) for d in shape] for key, shape in (input_shapes or {}).items()}
+    return IRGraph._from_native(_native.load(os.fspath(path), shapes, dict(dims or {})))
 
 
 def print_ir(graph: IRGraph, *, elide: bool = False) -> str:

@@ -218,8 +218,8 @@ class IRGraph:
                 self.tensors[name].dtype, self.tensors[name].shape = from_native_name(dtype), shape
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the graph with its weights as .ecir; edgecompiler.load reads it back without copying them."""
-        self._to_native().save(os.fspath(path))
+        """Writes the graph with its weights, in the format of the extension (.ecir or .onnx)."""
+        _native.save(self._to_native(), os.fspath(path))
 
     def validate(self) -> list[str]:
         """All faults of the graph, in words; empty when it is sound."""

@@ -50,5 +50,6 @@ py::dict diagnostic_to_dict(const Diagnostic& diagnostic);
 void bind_errors(py::module_& module);
 void bind_blob(py::module_& module);
 void bind_graph(py::module_& module);
+void bind_model(py::module_& module);
 
 }  // namespace ec::python

@@ -248,18 +248,7 @@ void bind_graph(py::module_& module) {
           },
           py::arg("elide") = false, py::call_guard<py::gil_scoped_release>())
       .def(
-          "save",
-          [](const Graph& g, const std::string& path) { check_or_throw(save_ecir(g, path)); },
-          py::arg("path"), py::call_guard<py::gil_scoped_release>())
-      .def(
           "equals", [](const Graph& a, const Graph& b) { return a == b; }, py::arg("other"));
-  module.def(
-      "load_ecir",
-      [](const std::string& path) { return GraphPtr(value_or_throw(load_ecir(path))); },
-      py::arg("path"), py::call_guard<py::gil_scoped_release>());
-  module.def(
-      "parse_ir", [](const std::string& text) { return GraphPtr(value_or_throw(parse(text))); },
-      py::arg("text"), py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace ec::python

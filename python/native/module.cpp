@@ -8,4 +8,5 @@ PYBIND11_MODULE(_native, module) {
   ec::python::bind_errors(module);
   ec::python::bind_blob(module);
   ec::python::bind_graph(module);
+  ec::python::bind_model(module);
 }
