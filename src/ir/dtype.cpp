@@ -36,4 +36,14 @@ bool is_signed_integer(DType dtype) { return info_of(dtype).name[0] == 'i'; }
 bool is_unsigned_integer(DType dtype) { return info_of(dtype).name[0] == 'u'; }
 bool is_integer(DType dtype) { return is_signed_integer(dtype) || is_unsigned_integer(dtype); }
 
+int64_t lowest_integer(DType dtype) {
+  return is_signed_integer(dtype) ? INT64_MIN >> (64 - bit_width(dtype)) : 0;
+}
+
+uint64_t highest_integer(DType dtype) {
+  if (dtype == DType::Bool) return 1;
+  const int bits = bit_width(dtype) - (is_signed_integer(dtype) ? 1 : 0);
+  return UINT64_MAX >> (64 - bits);
+}
+
 }  // namespace ec

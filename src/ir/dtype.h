@@ -50,6 +50,9 @@ bool is_float(DType dtype);    // any floating point, storage formats included
 bool is_integer(DType dtype);  // bool is not an integer
 bool is_signed_integer(DType dtype);
 bool is_unsigned_integer(DType dtype);
+// Range of an integer type (bool: 0 and 1). Requires is_integer or bool.
+int64_t lowest_integer(DType dtype);
+uint64_t highest_integer(DType dtype);
 
 template <class T>
 constexpr DType dtype_of();
