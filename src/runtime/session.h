@@ -1,0 +1,85 @@
+// A model ready to run: checks what the caller gives against the graph's interface, keeps one
+// executor per set of input shapes, measures.
+//
+// The session takes the graph as it is; whoever loads the model optimises it first.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/executor.h"
+
+namespace ec {
+
+struct SessionOptions {
+  int threads = 1;         // 0: one per core
+  bool reference = false;  // reference kernels only
+  bool profile = false;    // collect per-operation times
+  TensorObserver observer;
+  kernels::Isa isa = kernels::best_isa();
+};
+
+struct TensorDescription {
+  std::string name;
+  TensorType type;  // open dimensions keep their symbols; quantisation where the model has it
+};
+
+struct NamedValue {
+  std::string name;
+  Value value;
+};
+
+struct BenchmarkOptions {
+  int64_t warmup = 10;
+  int64_t iterations = 100;
+};
+
+struct BenchmarkStats {
+  int64_t iterations = 0;
+  double mean_ms = 0, p50_ms = 0, p95_ms = 0, p99_ms = 0, min_ms = 0, max_ms = 0;
+  double throughput_fps = 0;  // runs per second
+};
+
+class Session {
+ public:
+  // Prepares at once when every input shape is fixed; else at the first run with new shapes.
+  static Result<std::unique_ptr<Session>> create(std::unique_ptr<Graph> graph,
+                                                 const SessionOptions& options);
+
+  const std::vector<TensorDescription>& inputs() const { return inputs_; }
+  const std::vector<TensorDescription>& outputs() const { return outputs_; }
+
+  // Every input once, by name, in any order; results in output order.
+  Result<std::vector<Value>> run(std::span<const NamedValue> inputs);
+  Result<BenchmarkStats> benchmark(std::span<const NamedValue> inputs,
+                                   const BenchmarkOptions& options);
+  // Repeatable values of the right types: floats in [0, 1), integers 0 or 1. Needs fixed shapes.
+  Result<std::vector<NamedValue>> random_inputs(uint64_t seed) const;
+
+  // Of the executor that ran last; empty before the first run.
+  std::vector<OpTiming> timings() const;
+  MemoryReport memory() const;
+  int threads() const { return threads_; }
+
+  // Frees everything; later runs fail with SessionClosed.
+  void close() noexcept;
+
+ private:
+  Session() = default;
+  Result<std::vector<Value>> arrange(std::span<const NamedValue> inputs) const;
+  Result<std::vector<Value>> run_arranged(std::span<const Value> values);
+  Status check_sizes(std::span<const Value> values) const;
+  Error shape_error(const TensorDescription& expected, const Value& given) const;
+
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<GraphRunner> runner_;
+  Executor* last_ = nullptr;
+  std::vector<TensorDescription> inputs_, outputs_;
+  int threads_ = 1;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace ec
