@@ -26,7 +26,7 @@ struct CompileOptions {
   std::vector<std::string> print_after;
   // Directory that receives the graph after each phase as .ecir text.
   std::string dump_phases;
-  // Last phase to run: "import" or "optimize". Empty: all of them.
+  // Last phase to run: "import", "optimize" or the name of a pass. Empty: all of them.
   std::string stop_after;
 
   // Threads of a session; 0: one per core.

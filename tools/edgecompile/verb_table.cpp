@@ -5,12 +5,19 @@ namespace ec::cli {
 namespace {
 
 constexpr VerbDef kVerbs[] = {
+    {Verb::Compile, "compile", "MODEL", 1, 1,
+     "compile a model for a target (also without the verb: edgecompile MODEL -t TARGET)", "Work",
+     run_compile},
+    {Verb::Optimize, "optimize", "MODEL", 1, 1, "write the optimised graph as .onnx or .ecir",
+     "Work", run_optimize},
     {Verb::Inspect, "inspect", "FILE", 1, 1,
      "inputs, outputs, operations, parameters, multiply-adds, quantisation, metadata", "Work",
      run_inspect},
     {Verb::Explain, "explain", "[CODE]", 0, 1,
      "explain an error code in full; without CODE: list all codes", "Lists", run_explain},
     {Verb::Targets, "targets", "", 0, 0, "list the targets", "Lists", run_targets},
+    {Verb::Passes, "passes", "", 0, 0, "list the passes and the pipelines made of them", "Lists",
+     run_passes},
     {Verb::Ops, "ops", "[OP]", 0, 1, "list the operations of the IR, or describe one", "Lists",
      run_ops},
     {Verb::Completion, "completion", "bash|zsh", 1, 1, "print a completion script for the shell",
