@@ -1,14 +1,311 @@
-#include "ops/pending.h"
+// Pooling over windows and over whole images.
+#include <cmath>
+#include <limits>
+
+#include "ops/define.h"
+#include "ops/window.h"
 
 namespace ec::ops {
+namespace {
 
-EC_PENDING(MaxPool);
-EC_PENDING(AvgPool);
-EC_PENDING(LpPool);
-EC_PENDING(GlobalAvgPool);
-EC_PENDING(GlobalMaxPool);
-EC_PENDING(MaxUnpool);
-EC_PENDING(MaxRoiPool);
-EC_PENDING(RoiAlign);
+// --- inference -----------------------------------------------------------------------------------
+
+template <class A>
+Result<std::optional<Shape>> infer_pooled_shape(const InferContext& ctx, const A& attrs) {
+  const WindowSpec spec = window_spec(attrs, attrs.kernel);
+  EC_CHECK_OK(check_window(ctx, spec));
+  if (spec.rank() == 0) return ctx.bad_value("the pooling window has no dimensions");
+  if (!ctx.shape(0)) return std::optional<Shape>{};
+  Shape out = *ctx.shape(0);
+  if (out.rank() != spec.rank() + 2)
+    return ctx.bad_shape("a window of " + std::to_string(spec.rank()) +
+                         " dimensions cannot slide over " + operand_text(ctx, 0));
+  for (size_t d = 0; d < spec.rank(); ++d) {
+    const size_t axis = spatial_axis(attrs.layout, d);
+    EC_TRY(out[axis], infer_window(ctx, spec, d, out[axis]));
+  }
+  return std::optional<Shape>(std::move(out));
+}
+
+Status check_float(const InferContext& ctx) {
+  if (!is_float(ctx.dtype(0)))
+    return ctx.bad_type("pooling needs a float type, not " + operand_text(ctx, 0));
+  return {};
+}
+
+Status check_number(const InferContext& ctx) {
+  if (ctx.dtype(0) == DType::Bool)
+    return ctx.bad_type("pooling needs numbers, not " + operand_text(ctx, 0));
+  return {};
+}
+
+Status infer_max_pool(InferContext& ctx) {
+  EC_CHECK_OK(check_number(ctx));
+  EC_TRY(std::optional<Shape> shape, infer_pooled_shape(ctx, ctx.attrs<PoolAttrs>()));
+  if (ctx.num_outputs() > 1) ctx.set(1, DType::I64, shape);
+  ctx.set(0, ctx.dtype(0), std::move(shape));
+  return {};
+}
+
+template <class A>
+Status infer_float_pool(InferContext& ctx) {
+  EC_CHECK_OK(check_float(ctx));
+  if constexpr (std::is_same_v<A, LpPoolAttrs>)
+    if (ctx.attrs<A>().p < 1)
+      return ctx.bad_value("p " + std::to_string(ctx.attrs<A>().p) + " should be at least 1");
+  EC_TRY(std::optional<Shape> shape, infer_pooled_shape(ctx, ctx.attrs<A>()));
+  ctx.set(0, ctx.dtype(0), std::move(shape));
+  return {};
+}
+
+Status infer_global_pool(InferContext& ctx) {
+  EC_CHECK_OK(check_number(ctx));
+  ctx.set(0, ctx.dtype(0), std::nullopt);
+  if (!ctx.shape(0)) return {};
+  Shape out = *ctx.shape(0);
+  if (out.rank() < 2)
+    return ctx.bad_shape("global pooling needs [N, C, ...], not " + operand_text(ctx, 0));
+  for (size_t d = 0; d + 2 < out.rank(); ++d)
+    out[spatial_axis(ctx.attrs<GlobalPoolAttrs>().layout, d)] = Dim(1);
+  ctx.set(0, ctx.dtype(0), std::move(out));
+  return {};
+}
+
+Status infer_global_avg_pool(InferContext& ctx) {
+  EC_CHECK_OK(check_float(ctx));
+  return infer_global_pool(ctx);
+}
+
+// --- windows -------------------------------------------------------------------------------------
+
+// One output position: which input positions of a plane it covers, and of how many taps (those in
+// the padding included) its mean is taken when padding counts.
+struct Window {
+  int64_t position = 0;
+  std::vector<int64_t> sources;
+  double padded_count = 0;
+};
+
+// Taps of output element o that lie within the input and its padding: in rounding-up mode the last
+// window may hang over even that.
+int64_t padded_taps(const WindowDim& w, int64_t o) {
+  const int64_t room = w.input + w.pad_begin + w.pad_end - o * w.stride;
+  return std::min(w.kernel, (room + w.dilation - 1) / w.dilation);
+}
+
+template <class F>
+void for_each_window(std::span<const WindowDim> dims, F&& f) {
+  std::vector<int64_t> outputs;
+  for (const WindowDim& w : dims) outputs.push_back(w.output);
+  IndexWalker walker(outputs);
+  Window window;
+  std::vector<int64_t> expanded;
+  do {
+    window.sources.assign(1, 0);
+    window.padded_count = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const int64_t o = walker.index()[d];
+      const auto [first, last] = dims[d].taps(o);
+      expanded.clear();
+      for (const int64_t source : window.sources)
+        for (int64_t k = first; k < last; ++k)
+          expanded.push_back(source * dims[d].input + o * dims[d].stride - dims[d].pad_begin +
+                             k * dims[d].dilation);
+      window.sources.swap(expanded);
+      window.padded_count *= static_cast<double>(padded_taps(dims[d], o));
+    }
+    f(window);
+    ++window.position;
+  } while (walker.next());
+}
+
+// Where the elements of planes lie, and how many planes there are.
+struct PoolShape {
+  std::vector<WindowDim> windows;
+  int64_t planes = 0, channels = 0, inputs = 1, outputs = 1;
+  bool channels_first = true;
+
+  template <class A>
+  PoolShape(KernelContext& ctx, const A& attrs) {
+    const auto shape = channels_first_shape(attrs.layout, ctx.input(0).shape);
+    const std::span<const int64_t> spatial = std::span(shape).subspan(2);
+    windows = resolve_windows(window_spec(attrs, attrs.kernel), spatial);
+    channels = shape[1];
+    planes = shape[0] * channels;
+    for (const WindowDim& w : windows) {
+      inputs *= w.input;
+      outputs *= w.output;
+    }
+    channels_first = attrs.layout == Layout::ChannelsFirst;
+  }
+  size_t at(int64_t plane, int64_t position, int64_t positions) const {
+    return static_cast<size_t>(
+        channels_first ? plane * positions + position
+                       : (plane / channels * positions + position) * channels + plane % channels);
+  }
+  size_t in(int64_t plane, int64_t source) const { return at(plane, source, inputs); }
+  size_t out(int64_t plane, int64_t position) const { return at(plane, position, outputs); }
+};
+
+// --- kernels -------------------------------------------------------------------------------------
+
+template <class C>
+constexpr C lowest() {
+  return std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity()
+                                     : std::numeric_limits<C>::lowest();
+}
+
+// Row-major position to column-major position in a plane.
+int64_t column_major(std::span<const WindowDim> windows, int64_t source) {
+  std::vector<int64_t> index(windows.size());
+  for (size_t d = windows.size(); d-- > 0;) {
+    index[d] = source % windows[d].input;
+    source /= windows[d].input;
+  }
+  int64_t out = 0;
+  for (size_t d = windows.size(); d-- > 0;) out = out * windows[d].input + index[d];
+  return out;
+}
+
+template <class C>
+void run_max_pool(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<PoolAttrs>();
+  const PoolShape shape(ctx, attrs);
+  const Reader<C> x(ctx.input(0));
+  Writer<C> out(ctx.output(0));
+  const std::span<int64_t> indices =
+      ctx.num_outputs() > 1 ? ctx.output(1).as<int64_t>() : std::span<int64_t>{};
+  for_each_window(shape.windows, [&](const Window& window) {
+    for (int64_t plane = 0; plane < shape.planes; ++plane) {
+      C best = lowest<C>();
+      int64_t where = -1;
+      for (const int64_t source : window.sources) {
+        const C value = x[shape.in(plane, source)];
+        if (where >= 0 && !(value > best)) continue;
+        best = value;
+        where = source;
+      }
+      out[shape.out(plane, window.position)] = best;
+      if (indices.empty()) continue;
+      if (attrs.column_major_indices && where >= 0) where = column_major(shape.windows, where);
+      // Counted over the whole tensor as if it were stored channels first; -1 in the padding.
+      indices[shape.out(plane, window.position)] = where < 0 ? -1 : plane * shape.inputs + where;
+    }
+  });
+  out.commit();
+}
+
+Status reference_max_pool(KernelContext& ctx) {
+  if (ctx.output(0).count() == 0) return {};
+  with_compute_type(ctx.output(0).dtype, [&](auto type) { run_max_pool<decltype(type)>(ctx); });
+  return {};
+}
+
+// Pools that compute in double: reduce(x, window, plane) is the result of one window.
+template <class A, class Reduce>
+void run_float_pool(KernelContext& ctx, Reduce&& reduce) {
+  const PoolShape shape(ctx, ctx.attrs<A>());
+  with_float_type(ctx.output(0).dtype, [&](auto type) {
+    using C = decltype(type);
+    const Reader<C> x(ctx.input(0));
+    Writer<C> out(ctx.output(0));
+    for_each_window(shape.windows, [&](const Window& window) {
+      for (int64_t plane = 0; plane < shape.planes; ++plane)
+        out[shape.out(plane, window.position)] = static_cast<C>(reduce(window, [&](int64_t source) {
+          return static_cast<double>(x[shape.in(plane, source)]);
+        }));
+    });
+    out.commit();
+  });
+}
+
+Status reference_avg_pool(KernelContext& ctx) {
+  if (ctx.output(0).count() == 0) return {};
+  const bool padded = ctx.attrs<PoolAttrs>().count_include_pad;
+  run_float_pool<PoolAttrs>(ctx, [&](const Window& window, auto&& value) {
+    double sum = 0.0;
+    for (const int64_t source : window.sources) sum += value(source);
+    const auto count = padded ? window.padded_count : static_cast<double>(window.sources.size());
+    return count == 0.0 ? 0.0 : sum / count;
+  });
+  return {};
+}
+
+Status reference_lp_pool(KernelContext& ctx) {
+  if (ctx.output(0).count() == 0) return {};
+  const auto p = static_cast<double>(ctx.attrs<LpPoolAttrs>().p);
+  run_float_pool<LpPoolAttrs>(ctx, [&](const Window& window, auto&& value) {
+    double sum = 0.0;
+    for (const int64_t source : window.sources) sum += std::pow(std::abs(value(source)), p);
+    return std::pow(sum, 1.0 / p);
+  });
+  return {};
+}
+
+// reduce(count, value(i)) over all positions of a plane.
+template <class C, class Reduce>
+void run_global_pool(KernelContext& ctx, Reduce&& reduce) {
+  const auto layout = ctx.attrs<GlobalPoolAttrs>().layout;
+  const auto shape = channels_first_shape(layout, ctx.input(0).shape);
+  const int64_t channels = shape[1], positions = count_elements(std::span(shape).subspan(2));
+  const bool strided = layout == Layout::ChannelsLast;
+  const Reader<C> x(ctx.input(0));
+  Writer<C> out(ctx.output(0));
+  for (size_t plane = 0; plane < out.size(); ++plane) {
+    const auto p = static_cast<int64_t>(plane);
+    const C* first =
+        x.data() + (strided ? p / channels * channels * positions + p % channels : p * positions);
+    out[plane] = reduce(positions, [&](int64_t i) { return first[strided ? i * channels : i]; });
+  }
+  out.commit();
+}
+
+Status reference_global_avg_pool(KernelContext& ctx) {
+  with_float_type(ctx.output(0).dtype, [&](auto type) {
+    using C = decltype(type);
+    run_global_pool<C>(ctx, [](int64_t count, auto&& value) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(value(i));
+      return static_cast<C>(sum / static_cast<double>(count));
+    });
+  });
+  return {};
+}
+
+Status reference_global_max_pool(KernelContext& ctx) {
+  with_compute_type(ctx.output(0).dtype, [&](auto type) {
+    using C = decltype(type);
+    run_global_pool<C>(ctx, [](int64_t count, auto&& value) {
+      C best = count == 0 ? lowest<C>() : value(0);
+      for (int64_t i = 1; i < count; ++i) best = value(i) > best ? value(i) : best;
+      return best;
+    });
+  });
+  return {};
+}
+
+}  // namespace
+
+EC_OP_DEF(MaxPool, .signature = "(x) -> (y, indices?)",
+          .summary =
+              "Largest element of each window, and on request its position in the input, "
+              "counted in channels-first order.",
+          .infer = infer_max_pool, .reference = reference_max_pool, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::FollowsInput);
+EC_OP_DEF(AvgPool, .signature = "(x) -> y",
+          .summary = "Mean of each window; padding counts as zeros or not at all.",
+          .infer = infer_float_pool<PoolAttrs>, .reference = reference_avg_pool,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+EC_OP_DEF(LpPool, .signature = "(x) -> y", .summary = "p-norm of each window.",
+          .infer = infer_float_pool<LpPoolAttrs>, .reference = reference_lp_pool,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+EC_OP_DEF(GlobalAvgPool, .signature = "(x) -> y",
+          .summary = "Mean over all spatial dimensions, which become 1.",
+          .infer = infer_global_avg_pool, .reference = reference_global_avg_pool,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+EC_OP_DEF(GlobalMaxPool, .signature = "(x) -> y",
+          .summary = "Largest element over all spatial dimensions, which become 1.",
+          .infer = infer_global_pool, .reference = reference_global_max_pool,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops
