@@ -10,18 +10,18 @@ namespace {
 Elements elements_of(const InferContext& ctx, size_t i, int64_t count) {
   Elements elements;
   if (const auto numbers = ctx.int_values(i)) {
-    for (const int64_t value : *numbers) elements.emplace_back(value);
+    for (const int64_t value : *numbers) elements.push_back(ShapeElement::constant(value));
   } else if (const auto dims = ctx.dim_values(i)) {
     for (const Dim& dim : *dims) elements.emplace_back(dim);
   }
-  elements.resize(static_cast<size_t>(count));
+  elements.resize(static_cast<size_t>(count), Dim::unknown());
   return elements;
 }
 
 }  // namespace
 
 std::optional<Elements> tracked_elements(const InferContext& ctx, size_t i) {
-  if (!ctx.has(i) || !is_integer(ctx.dtype(i))) return std::nullopt;
+  if (!ctx.has(i) || is_float(ctx.dtype(i))) return std::nullopt;
   const auto count = ctx.type(i).num_elements();
   if (!count || *count > static_cast<int64_t>(kMaxRank)) return std::nullopt;
   return elements_of(ctx, i, *count);
@@ -48,9 +48,9 @@ Result<std::optional<std::vector<int64_t>>> known_list(const InferContext& ctx, 
   EC_TRY(const std::optional<Elements> elements, list_operand(ctx, i, what));
   std::vector<int64_t> numbers;
   if (!elements) return std::optional<std::vector<int64_t>>{};
-  for (const Element& element : *elements) {
-    if (!element.number) return std::optional<std::vector<int64_t>>{};
-    numbers.push_back(*element.number);
+  for (const ShapeElement& element : *elements) {
+    if (!element.constant()) return std::optional<std::vector<int64_t>>{};
+    numbers.push_back(*element.constant());
   }
   return std::optional<std::vector<int64_t>>(std::move(numbers));
 }
@@ -64,7 +64,7 @@ void track_result(InferContext& ctx, size_t i, const std::vector<Dim>& dims) {
 
 void track_result(InferContext& ctx, size_t i, const Elements& elements) {
   std::vector<Dim> dims;
-  for (const Element& element : elements) dims.push_back(element.dim);
+  for (const ShapeElement& element : elements) dims.push_back(element.dim());
   track_result(ctx, i, dims);
 }
 

@@ -7,26 +7,15 @@
 #include <vector>
 
 #include "ops/infer.h"
+#include "ops/shape_values.h"
 
 namespace ec {
 
 // No real model comes near; a limit keeps the cost of hostile ones linear.
 inline constexpr size_t kMaxRank = 64;
 
-// One element of an integer operand: a number, a size known by its symbol, or unknown.
-struct Element {
-  std::optional<int64_t> number;
-  Dim dim = Dim::unknown();  // the number when it is not negative, or the symbol
-
-  Element() = default;
-  explicit Element(int64_t value) : number(value) {
-    if (value >= 0) dim = Dim(value);
-  }
-  explicit Element(const Dim& d) : dim(d) {
-    if (d.is_static()) number = d.size();
-  }
-};
-using Elements = std::vector<Element>;
+using Elements = std::vector<ShapeElement>;
+inline Elements unknown_elements(size_t count) { return Elements(count, Dim::unknown()); }
 
 // The elements of a list operand (rank 1, integers, at most kMaxRank of them); empty when not even
 // their number is known. `what` names the operand in messages.

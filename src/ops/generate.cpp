@@ -60,9 +60,9 @@ Status infer_range(InferContext& ctx) {
   const auto first = tracked_elements(ctx, 0), last = tracked_elements(ctx, 1),
              step = tracked_elements(ctx, 2);
   const bool counts_up = first && step && !first->empty() && !step->empty() &&
-                         first->front().number == 0 && step->front().number == 1;
+                         first->front().is(0) && step->front().is(1);
   ctx.set(0, ctx.dtype(0),
-          Shape{counts_up && last && !last->empty() ? last->front().dim : Dim::unknown()});
+          Shape{counts_up && last && !last->empty() ? last->front().dim() : Dim::unknown()});
   return {};
 }
 
@@ -100,10 +100,10 @@ Status infer_fill(InferContext& ctx) {
   }
   EC_CHECK_OK(require_rank_limit(ctx, elements->size()));
   Shape shape;
-  for (const Element& element : *elements) {
-    if (element.number && *element.number < 0)
-      return ctx.bad_value("shape has the negative size " + std::to_string(*element.number));
-    shape.push_back(element.dim);
+  for (const ShapeElement& element : *elements) {
+    if (element.is_negative())
+      return ctx.bad_value("shape has the negative size " + std::to_string(*element.constant()));
+    shape.push_back(element.dim());
   }
   const auto count = shape.num_elements();
   const auto value = tracked_elements(ctx, 1);

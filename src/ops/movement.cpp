@@ -243,10 +243,10 @@ Status infer_tile(InferContext& ctx) {
                          " numbers, the input has " + std::to_string(x->rank()) + " dimensions");
   Shape out;
   for (size_t d = 0; d < x->rank(); ++d) {
-    const Element& repeat = (*repeats)[d];
-    if (repeat.number && *repeat.number < 0)
-      return ctx.bad_value("repeats has the number " + std::to_string(*repeat.number));
-    EC_TRY(const Dim dim, multiply_dims(ctx, (*x)[d], repeat.dim));
+    const ShapeElement& repeat = (*repeats)[d];
+    if (repeat.is_negative())
+      return ctx.bad_value("repeats has the number " + std::to_string(*repeat.constant()));
+    EC_TRY(const Dim dim, multiply_dims(ctx, (*x)[d], repeat.dim()));
     out.push_back(dim);
   }
   ctx.set(0, ctx.dtype(0), std::move(out));

@@ -127,18 +127,18 @@ Result<std::optional<std::vector<int64_t>>> pad_axes(InferContext& ctx, size_t r
   return std::optional<std::vector<int64_t>>(std::move(axes));
 }
 
-Result<Dim> padded_dim(InferContext& ctx, const Dim& dim, const Element& before,
-                       const Element& after) {
-  if (before.number == 0 && after.number == 0) return dim;
-  if (!dim.is_static() || !before.number || !after.number) return Dim::unknown();
-  const auto size = padded_size(dim.size(), *before.number, *after.number);
+Result<Dim> padded_dim(InferContext& ctx, const Dim& dim, const ShapeElement& before,
+                       const ShapeElement& after) {
+  if (before.is(0) && after.is(0)) return dim;
+  if (!dim.is_static() || !before.constant() || !after.constant()) return Dim::unknown();
+  const auto size = padded_size(dim.size(), *before.constant(), *after.constant());
   if (!size)
-    return ctx.bad_value("pads " + std::to_string(*before.number) + " and " +
-                         std::to_string(*after.number) + " do not fit a dimension of " +
+    return ctx.bad_value("pads " + std::to_string(*before.constant()) + " and " +
+                         std::to_string(*after.constant()) + " do not fit a dimension of " +
                          dim.text());
-  const bool added = *before.number > 0 || *after.number > 0;
-  const int64_t kept =
-      dim.size() + std::min<int64_t>(*before.number, 0) + std::min<int64_t>(*after.number, 0);
+  const bool added = *before.constant() > 0 || *after.constant() > 0;
+  const int64_t kept = dim.size() + std::min<int64_t>(*before.constant(), 0) +
+                       std::min<int64_t>(*after.constant(), 0);
   if (added && kept == 0 && ctx.attrs<PadAttrs>().mode != PadMode::Constant)
     return ctx.bad_value("an empty dimension has no elements to repeat");
   return Dim(*size);
@@ -164,7 +164,7 @@ Status infer_pad(InferContext& ctx) {
   if (pads && pads->size() != 2 * n)
     return ctx.bad_shape("pads lists " + std::to_string(pads->size()) + " numbers for " +
                          std::to_string(n) + " axes");
-  const Elements list = pads.value_or(Elements(2 * n));
+  const Elements list = pads.value_or(unknown_elements(2 * n));
   Shape out = *x;
   for (size_t i = 0; i < n; ++i) {
     Dim& dim = out[static_cast<size_t>((*axes)[i])];
@@ -222,10 +222,10 @@ Status infer_center_crop_pad(InferContext& ctx) {
                          std::to_string(axes.size()) + " axes");
   Shape out = *x;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const Element size = sizes ? (*sizes)[i] : Element();
-    if (size.number && *size.number < 0)
-      return ctx.bad_value("shape has the negative size " + std::to_string(*size.number));
-    out[static_cast<size_t>(axes[i])] = size.dim;
+    const ShapeElement size = sizes ? (*sizes)[i] : ShapeElement(Dim::unknown());
+    if (size.is_negative())
+      return ctx.bad_value("shape has the negative size " + std::to_string(*size.constant()));
+    out[static_cast<size_t>(axes[i])] = size.dim();
   }
   ctx.set(0, ctx.dtype(0), std::move(out));
   return {};

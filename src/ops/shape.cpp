@@ -26,21 +26,21 @@ Result<ReshapeTarget> reshape_target(const InferContext& ctx, const Elements& el
   ReshapeTarget target;
   bool has_minus_one = false, has_zero = false;
   for (size_t i = 0; i < elements.size(); ++i) {
-    const Element& element = elements[i];
-    Dim dim = element.dim;
+    const ShapeElement& element = elements[i];
+    Dim dim = element.dim();
     bool copied = false;
-    if (element.number && *element.number == -1) {
+    if (element.is(-1)) {
       if (has_minus_one) return ctx.bad_value("shape has more than one -1");
       has_minus_one = true;
-    } else if (element.number && *element.number < -1) {
-      return ctx.bad_value("shape has the negative size " + std::to_string(*element.number));
-    } else if (element.number && *element.number == 0 && !allow_zero) {
+    } else if (element.constant() && *element.constant() < -1) {
+      return ctx.bad_value("shape has the negative size " + std::to_string(*element.constant()));
+    } else if (element.is(0) && !allow_zero) {
       if (x && i >= x->rank())
         return ctx.bad_value("shape copies dimension " + std::to_string(i) + " of an input with " +
                              std::to_string(x->rank()));
       copied = x.has_value();
       dim = x ? (*x)[i] : Dim::unknown();
-    } else if (element.number && *element.number == 0) {
+    } else if (element.is(0)) {
       has_zero = true;
     }
     if (dim.is_unknown() && !copied) {
@@ -198,10 +198,10 @@ Status infer_expand(InferContext& ctx) {
   }
   EC_CHECK_OK(require_rank_limit(ctx, elements->size()));
   Shape target;
-  for (const Element& element : *elements) {
-    if (element.number && *element.number < 0)
-      return ctx.bad_value("shape has the negative size " + std::to_string(*element.number));
-    target.push_back(element.dim);
+  for (const ShapeElement& element : *elements) {
+    if (element.is_negative())
+      return ctx.bad_value("shape has the negative size " + std::to_string(*element.constant()));
+    target.push_back(element.dim());
   }
   EC_TRY(Shape shape, broadcast_shapes(ctx, *x, target));
   const auto count = shape.num_elements();

@@ -44,17 +44,17 @@ struct SliceLists {
 constexpr int64_t kFar = INT32_MAX;
 
 // The size of an open dimension's slice: itself when everything is taken, else not known.
-Dim open_slice(const Dim& dim, const Element& start, const Element& end, int64_t step) {
-  const bool ends_at_dim = end.dim.is_symbol() && end.dim.same_size(dim);
-  if (step == 1 && start.number == 0 && (ends_at_dim || (end.number && *end.number >= kFar)))
+Dim open_slice(const Dim& dim, const ShapeElement& start, const ShapeElement& end, int64_t step) {
+  const bool ends_at_dim = end.dim().is_symbol() && end.dim().same_size(dim);
+  if (step == 1 && start.is(0) && (ends_at_dim || (end.constant() && *end.constant() >= kFar)))
     return dim;
-  if (step == -1 && start.number && (*start.number == -1 || *start.number >= kFar) && end.number &&
-      *end.number <= -kFar)
+  if (step == -1 && start.constant() && (start.is(-1) || *start.constant() >= kFar) &&
+      end.constant() && *end.constant() <= -kFar)
     return dim;
   // Nothing lies between a place and itself, nor between the start and the start.
-  if (step > 0 && end.number == 0) return Dim(0);
-  if (step > 0 && start.number && end.number && *start.number >= *end.number &&
-      (*start.number < 0) == (*end.number < 0))
+  if (step > 0 && end.is(0)) return Dim(0);
+  if (step > 0 && start.constant() && end.constant() && *start.constant() >= *end.constant() &&
+      (*start.constant() < 0) == (*end.constant() < 0))
     return Dim(0);
   return Dim::unknown();
 }
@@ -79,14 +79,14 @@ Result<std::optional<SliceLists>> slice_lists(const InferContext& ctx) {
   if (ctx.has(4)) {
     EC_TRY(steps, list_operand(ctx, 4, "steps"));
     if (steps && !agree(steps->size())) return differ();
-    for (const Element& step : steps.value_or(Elements{}))
-      if (step.number == 0) return ctx.bad_value("a step is zero");
+    for (const ShapeElement& step : steps.value_or(Elements{}))
+      if (step.is(0)) return ctx.bad_value("a step is zero");
   }
   if (!count) return std::optional<SliceLists>{};
-  lists.starts = std::move(starts).value_or(Elements(*count));
-  lists.ends = std::move(ends).value_or(Elements(*count));
-  lists.steps = ctx.has(4) ? std::move(steps).value_or(Elements(*count))
-                           : Elements(*count, Element(int64_t{1}));
+  lists.starts = std::move(starts).value_or(unknown_elements(*count));
+  lists.ends = std::move(ends).value_or(unknown_elements(*count));
+  lists.steps = ctx.has(4) ? std::move(steps).value_or(unknown_elements(*count))
+                           : Elements(*count, ShapeElement::constant(1));
   if (!ctx.has(3)) {
     lists.axes.emplace(*count);
     std::iota(lists.axes->begin(), lists.axes->end(), 0);
@@ -119,15 +119,16 @@ Status infer_slice(InferContext& ctx) {
   Shape out = *x;
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim& dim = out[static_cast<size_t>(axes[i])];
-    const Element &start = lists->starts[i], &end = lists->ends[i], &step = lists->steps[i];
-    if (!step.number) {
+    const ShapeElement &start = lists->starts[i], &end = lists->ends[i], &step = lists->steps[i];
+    if (!step.constant()) {
       dim = Dim::unknown();
-    } else if (dim.is_static() && start.number && end.number) {
-      const AxisSlice slice = slice_axis(dim.size(), *start.number, *end.number, *step.number);
+    } else if (dim.is_static() && start.constant() && end.constant()) {
+      const AxisSlice slice =
+          slice_axis(dim.size(), *start.constant(), *end.constant(), *step.constant());
       dim = Dim(slice.count);
       if (x->rank() == 1) track_slice(ctx, slice);
     } else {
-      dim = open_slice(dim, start, end, *step.number);
+      dim = open_slice(dim, start, end, *step.constant());
     }
   }
   // No axes: the whole list passes.
