@@ -86,6 +86,16 @@ Status require_same_type(const InferContext& ctx, size_t a, size_t b) {
                       operand_text(ctx, b));
 }
 
+Status require_within(const InferContext& ctx, const Shape& part, const Shape& whole, int64_t axis,
+                      std::string_view what) {
+  for (size_t d = 0; d < part.rank(); ++d)
+    if (static_cast<int64_t>(d) != axis && part[d].is_static() && whole[d].is_static() &&
+        part[d].size() > whole[d].size())
+      return ctx.bad_shape(std::string(what) + " " + part.text() + " reach beyond " + whole.text() +
+                           " in dimension " + std::to_string(d));
+  return {};
+}
+
 Status require_rank_limit(const InferContext& ctx, size_t rank) {
   if (rank <= kMaxRank) return {};
   return ctx.bad_shape("result has " + std::to_string(rank) + " dimensions; tensors have at most " +

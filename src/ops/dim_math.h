@@ -35,6 +35,9 @@ Status require_integer(const InferContext& ctx, size_t i, std::string_view what)
 // Operand i holds one element, as far as its shape is known.
 Status require_scalar(const InferContext& ctx, size_t i, std::string_view what);
 Status require_same_type(const InferContext& ctx, size_t a, size_t b);
+// Apart from `axis`, no dimension of `part` is larger than that of `whole`; of equal ranks.
+Status require_within(const InferContext& ctx, const Shape& part, const Shape& whole, int64_t axis,
+                      std::string_view what);
 Status require_rank_limit(const InferContext& ctx, size_t rank);
 
 // Two statements about one size: the better one, or an error when they contradict.

@@ -1,16 +1,156 @@
-#include "ops/pending.h"
+// Ops that read elements at places given as data.
+#include <algorithm>
+
+#include "ops/define.h"
+#include "ops/dim_math.h"
+#include "ops/indexing.h"
 
 namespace ec::ops {
+namespace {
 
-EC_PENDING(Gather);
-EC_PENDING(GatherElements);
-EC_PENDING(GatherNd);
-EC_PENDING(ScatterElements);
-EC_PENDING(ScatterNd);
-EC_PENDING(TensorScatter);
-EC_PENDING(OneHot);
-EC_PENDING(NonZero);
-EC_PENDING(Compress);
-EC_PENDING(Unique);
+// --- gather
+// ---------------------------------------------------------------------------------------
+
+// Entries of a list whose elements are tracked.
+Status track_gather(InferContext& ctx) {
+  const auto tracked = tracked_elements(ctx, 0);
+  const auto count = ctx.type(1).num_elements();
+  if (!tracked || !count || *count > static_cast<int64_t>(kMaxRank)) return {};
+  const auto indices = ctx.int_values(1);
+  if (!indices) return {};
+  const auto size = static_cast<int64_t>(tracked->size());
+  Elements taken;
+  for (const int64_t index : *indices) {
+    if (index < -size || index >= size)
+      return ctx.bad_value("index " + std::to_string(index) + " is outside a dimension of size " +
+                           std::to_string(size));
+    taken.push_back((*tracked)[static_cast<size_t>(index < 0 ? index + size : index)]);
+  }
+  track_result(ctx, 0, taken);
+  return {};
+}
+
+Status infer_gather(InferContext& ctx) {
+  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
+  const auto& x = ctx.shape(0);
+  const auto& indices = ctx.shape(1);
+  if (!x || !indices) {
+    ctx.set(0, ctx.dtype(0), std::nullopt);
+    return {};
+  }
+  EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<GatherAttrs>().axis, x->rank()));
+  EC_CHECK_OK(require_rank_limit(ctx, x->rank() + indices->rank() - 1));
+  const auto place = x->begin() + axis;
+  std::vector<Dim> out(x->begin(), place);
+  out.insert(out.end(), indices->begin(), indices->end());
+  out.insert(out.end(), place + 1, x->end());
+  ctx.set(0, ctx.dtype(0), Shape(std::move(out)));
+  return x->rank() == 1 ? track_gather(ctx) : Status();
+}
+
+Status gather(KernelContext& ctx) {
+  const ConstView& x = ctx.input(0);
+  const size_t axis = plain_axis(ctx.attrs<GatherAttrs>().axis, x.rank());
+  std::vector<int64_t> indices = read_ints(ctx, 1);
+  for (int64_t& index : indices) {
+    EC_TRY(index, checked_index(ctx, index, x.shape[axis]));
+  }
+  take_along(ctx.output(0), x, axis, indices);
+  return {};
+}
+
+// --- gather_elements
+// ------------------------------------------------------------------------------
+
+Status infer_gather_elements(InferContext& ctx) {
+  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
+  const auto& x = ctx.shape(0);
+  const auto& indices = ctx.shape(1);
+  if (x && indices) {
+    if (x->rank() != indices->rank())
+      return ctx.bad_shape("indices " + operand_text(ctx, 1) + " need the rank of the input " +
+                           operand_text(ctx, 0));
+    EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<GatherAttrs>().axis, x->rank()));
+    EC_CHECK_OK(require_within(ctx, *indices, *x, axis, "indices"));
+  }
+  ctx.set(0, ctx.dtype(0), indices);
+  return {};
+}
+
+Status gather_elements(KernelContext& ctx) {
+  const ConstView& x = ctx.input(0);
+  const size_t axis = plain_axis(ctx.attrs<GatherAttrs>().axis, x.rank());
+  EC_TRY(const std::vector<int64_t> offsets, element_offsets(ctx, x.shape, axis, ctx.input(1)));
+  gather_blocks(ctx.output(0).data, x.data, offsets, 1, element_size(x.dtype));
+  return {};
+}
+
+// --- gather_nd
+// ------------------------------------------------------------------------------------
+
+Result<std::optional<Shape>> gather_nd_shape(InferContext& ctx) {
+  const auto& x = ctx.shape(0);
+  const auto& indices = ctx.shape(1);
+  const int64_t batch_dims = ctx.attrs<GatherNdAttrs>().batch_dims;
+  if (batch_dims < 0) return ctx.bad_value("batch_dims is negative");
+  if (!x || !indices) return std::optional<Shape>{};
+  if (indices->rank() == 0 || batch_dims >= static_cast<int64_t>(indices->rank()) ||
+      batch_dims >= static_cast<int64_t>(x->rank()))
+    return ctx.bad_shape("batch_dims " + std::to_string(batch_dims) +
+                         " must be below the ranks of " + operand_text(ctx, 0) + " and " +
+                         operand_text(ctx, 1));
+  const auto batch = static_cast<size_t>(batch_dims);
+  const Dim& width = (*indices)[indices->rank() - 1];
+  if (width.is_static() &&
+      (width.size() < 1 || width.size() > static_cast<int64_t>(x->rank()) - batch_dims))
+    return ctx.bad_shape("tuples of " + width.text() + " indices do not fit " +
+                         operand_text(ctx, 0) + " with batch_dims " + std::to_string(batch_dims));
+  Shape out;
+  for (size_t d = 0; d < batch; ++d) {
+    EC_TRY(const Dim dim, merge_dims(ctx, (*x)[d], (*indices)[d], "batch dimension"));
+    out.push_back(dim);
+  }
+  if (!width.is_static()) return std::optional<Shape>{};
+  for (size_t d = batch; d + 1 < indices->rank(); ++d) out.push_back((*indices)[d]);
+  for (size_t d = batch + static_cast<size_t>(width.size()); d < x->rank(); ++d)
+    out.push_back((*x)[d]);
+  EC_CHECK_OK(require_rank_limit(ctx, out.rank()));
+  return std::optional<Shape>(std::move(out));
+}
+
+Status infer_gather_nd(InferContext& ctx) {
+  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
+  EC_TRY(std::optional<Shape> shape, gather_nd_shape(ctx));
+  ctx.set(0, ctx.dtype(0), std::move(shape));
+  return {};
+}
+
+Status gather_nd(KernelContext& ctx) {
+  const ConstView& x = ctx.input(0);
+  const ConstView& indices = ctx.input(1);
+  const auto batch_dims = static_cast<size_t>(ctx.attrs<GatherNdAttrs>().batch_dims);
+  EC_TRY(const std::vector<int64_t> offsets, tuple_offsets(ctx, x.shape, batch_dims, indices));
+  const int64_t run =
+      count_elements(x.shape.subspan(batch_dims + static_cast<size_t>(indices.shape.back())));
+  gather_blocks(ctx.output(0).data, x.data, offsets, run, element_size(x.dtype));
+  return {};
+}
+
+}  // namespace
+
+EC_OP_DEF(Gather, .signature = "(x, indices) -> y",
+          .summary =
+              "The entries of x along axis at the given indices; the shape of the indices "
+              "takes the place of the axis.",
+          .infer = infer_gather, .reference = gather, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::AxisAttr);
+EC_OP_DEF(GatherElements, .signature = "(x, indices) -> y",
+          .summary = "One element of x per index: the index replaces its position along axis.",
+          .infer = infer_gather_elements, .reference = gather_elements,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+EC_OP_DEF(GatherNd, .signature = "(x, indices) -> y",
+          .summary = "The blocks of x at the index tuples in the last dimension of indices.",
+          .infer = infer_gather_nd, .reference = gather_nd, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops
