@@ -69,6 +69,11 @@ struct GemmTileArgs {
   bool finish = true;       // add residual and clamp (last block)
   float lo = 0.0F;
   float hi = 0.0F;
+  // Memory wanted soon (the next panel), touched step by step while this tile is computed. The
+  // processor's own prefetcher starts too late at a new panel; this is worth a quarter of the time
+  // when B comes from the last-level cache.
+  const std::byte* prefetch = nullptr;
+  int64_t prefetch_step = 0;  // bytes per step of K
 };
 using GemmTileFn = void (*)(const GemmTileArgs&);
 

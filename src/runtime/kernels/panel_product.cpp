@@ -82,10 +82,16 @@ class Block {
     t.hi = hi_;
     const int64_t first_row = tiles_.begin(range_.begin);
     const int64_t skipped_taps = single ? 0 : k0 / blocks.k;
+    // The tiles of this block fetch the next panel together, each its share.
+    const int64_t tiles = range_.end - range_.begin;
+    const bool ahead = tiles > 2 && p_.unpacked.data == nullptr;
+    const auto* next = reinterpret_cast<const std::byte*>(t.b + (ahead ? width * k_count : 0));
+    t.prefetch_step = ahead ? ceil_div(width * static_cast<int64_t>(sizeof(float)), tiles) : 0;
     for (int64_t i = range_.begin; i < range_.end; ++i) {
       const int64_t row = tiles_.begin(i);
       const int64_t rows = tiles_.begin(i + 1) - row;
       t.a = pointers_ + (row - first_row) * blocks.taps + skipped_taps * rows;
+      t.prefetch = next + (i - range_.begin) * t.prefetch_step * k_count;
       t.c = p_.c + row * p_.ldc + column;
       t.residual = p_.residual != nullptr ? p_.residual + row * p_.ld_residual + column : nullptr;
       p_.table->gemm[rows - 1][width == layout.panel ? 1 : 0](t);

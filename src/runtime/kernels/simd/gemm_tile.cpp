@@ -105,6 +105,7 @@ void tile(const GemmTileArgs& t) {
   start<M, N>(acc, t);
   V more[kSets][M][N] = {};
   const float* b = t.b;
+  const std::byte* ahead = t.prefetch;
   for (Index tap = 0; tap < t.taps; ++tap) {
     const float* a[M];
 #pragma GCC unroll 16
@@ -129,6 +130,8 @@ void tile(const GemmTileArgs& t) {
 #pragma GCC unroll 4
       for (int j = 0; j < N; ++j) bv[j] = load(b + j * kLanes);
       b += t.ldb;
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += t.prefetch_step;
 #pragma GCC unroll 16
       for (int i = 0; i < M; ++i) {
         const float av = a[i][k];
