@@ -59,31 +59,6 @@ Status check_small_range(const Value& value) {
   return {};
 }
 
-// splitmix64: the same numbers on every machine and with every standard library.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
- private:
-  uint64_t state_;
-};
-
-double random_element(DType dtype, Random& random) {
-  if (is_float(dtype)) return random.unit() * 2.0 - 1.0;
-  const int bits = bit_width(dtype);
-  if (dtype == DType::Bool || bits >= 32) return static_cast<double>(random.next() & 1);
-  const double span = std::exp2(bits);
-  const double base = is_signed_integer(dtype) ? -span / 2 : 0.0;
-  return base + std::floor(random.unit() * span);
-}
-
 }  // namespace
 
 npy::Array array_from_value(const Value& value) {
@@ -107,30 +82,6 @@ Result<Value> value_from_array(const npy::Array& array, DType wanted) {
   Value value(dtype, array.shape, array.data);
   EC_CHECK_OK(check_small_range(value));
   return value;
-}
-
-std::optional<Fill> fill_from_name(std::string_view name) {
-  if (name == "zeros") return Fill::Zeros;
-  if (name == "ones") return Fill::Ones;
-  if (name == "random") return Fill::Random;
-  return std::nullopt;
-}
-
-Result<Value> make_value(DType dtype, std::span<const int64_t> shape, Fill fill, uint64_t seed) {
-  const TensorType type(dtype, Shape::of(shape));
-  const std::optional<int64_t> bytes = type.num_bytes();
-  Buffer buffer = bytes ? Buffer::allocate(static_cast<size_t>(*bytes)) : Buffer();
-  if (!bytes || !buffer.ok())
-    return Error(Code::OutOfMemory, fmt::format("no memory for an input of type {}", type.text()));
-  const std::vector<int64_t> sizes(shape.begin(), shape.end());
-  const MutableView view{dtype, sizes, buffer.data(), nullptr};
-  std::vector<double> elements(static_cast<size_t>(view.count()), fill == Fill::Ones ? 1.0 : 0.0);
-  if (fill == Fill::Random) {
-    Random random(seed);
-    for (double& element : elements) element = random_element(dtype, random);
-  }
-  store<double>(view, elements);
-  return Value(dtype, sizes, std::move(buffer).to_blob());
 }
 
 ValueStatistics value_statistics(const Value& value) {

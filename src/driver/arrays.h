@@ -1,4 +1,4 @@
-// Arrays of .npy files as values, and made-up values for inputs.
+// Arrays of .npy files as values.
 //
 // Element types without a NumPy counterpart: bf16 is raw void data of two bytes (V2), the 8-bit
 // floats and f4e2m1 of one (V1), as ml_dtypes writes them; i4 and i2 are int8, u4 and u2 uint8, one
@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "formats/npy/npy.h"
 #include "ops/value.h"
@@ -19,12 +17,6 @@ npy::Array array_from_value(const Value& value);
 // `wanted` decides between element types that share a form; a form that fits none of the wanted
 // type's gives the type of its own ("f64"), for the session to refuse by name.
 Result<Value> value_from_array(const npy::Array& array, DType wanted);
-
-enum class Fill : uint8_t { Zeros, Ones, Random };
-std::optional<Fill> fill_from_name(std::string_view name);
-// Random floats are uniform in [-1, 1); integers of 8 and 16 bits cover their range; 32- and 64-bit
-// integers, often indices, and bools are 0 or 1. The same seed gives the same values everywhere.
-Result<Value> make_value(DType dtype, std::span<const int64_t> shape, Fill fill, uint64_t seed);
 
 // What `run` tells about an output.
 struct ValueStatistics {

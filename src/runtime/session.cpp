@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <random>
 #include <thread>
 
+#include "runtime/fill.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -45,39 +45,6 @@ BenchmarkStats statistics(std::vector<double> ms) {
   stats.max_ms = ms.back();
   stats.throughput_fps = total > 0 ? 1000.0 * static_cast<double>(ms.size()) / total : 0;
   return stats;
-}
-
-template <class T>
-void fill_random(std::byte* data, int64_t count, std::mt19937_64& engine) {
-  auto* to = reinterpret_cast<T*>(data);
-  for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_floating_point_v<T>) {
-      to[i] = static_cast<T>(static_cast<double>(engine() >> 11) * 0x1.0p-53);
-    } else {
-      to[i] = static_cast<T>(engine() >> 63);
-    }
-  }
-}
-
-void fill_random(DType dtype, std::byte* data, int64_t count, std::mt19937_64& engine) {
-  switch (dtype) {
-    case DType::F32:
-      return fill_random<float>(data, count, engine);
-    case DType::F64:
-      return fill_random<double>(data, count, engine);
-    case DType::I64:
-    case DType::U64:
-      return fill_random<int64_t>(data, count, engine);
-    case DType::I32:
-    case DType::U32:
-      return fill_random<int32_t>(data, count, engine);
-    case DType::I8:
-    case DType::U8:
-    case DType::Bool:
-      return fill_random<uint8_t>(data, count, engine);
-    default:
-      return;  // zeros: the narrow storage formats
-  }
 }
 
 }  // namespace
@@ -212,18 +179,14 @@ Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
 }
 
 Result<std::vector<NamedValue>> Session::random_inputs(uint64_t seed) const {
-  std::mt19937_64 engine(seed);
   std::vector<NamedValue> values;
   for (const TensorDescription& input : inputs_) {
-    const auto bytes = input.type.num_bytes();
-    if (!bytes)
+    if (!input.type.is_static())
       return Error(Code::DynamicShape, "input " + describe(input) + " has open dimensions")
           .hint("give its size with --input-shape " + input.name + ":1x...");
-    Buffer buffer = Buffer::allocate(static_cast<size_t>(*bytes));
-    if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory for input " + describe(input));
-    fill_random(input.type.dtype, buffer.data(), *input.type.num_elements(), engine);
-    values.push_back({input.name, Value(input.type.dtype, input.type.shape->sizes(),
-                                        std::move(buffer).to_blob())});
+    EC_TRY(Value value, make_value(input.type.dtype, input.type.shape->sizes(), Fill::Random,
+                                   seed + values.size()));
+    values.push_back({input.name, std::move(value)});
   }
   return values;
 }

@@ -56,7 +56,7 @@ class Session {
   Result<std::vector<Value>> run(std::span<const NamedValue> inputs);
   Result<BenchmarkStats> benchmark(std::span<const NamedValue> inputs,
                                    const BenchmarkOptions& options);
-  // Repeatable values of the right types: floats in [0, 1), integers 0 or 1. Needs fixed shapes.
+  // Repeatable values of the right types (runtime/fill.h). Needs fixed shapes.
   Result<std::vector<NamedValue>> random_inputs(uint64_t seed) const;
 
   // Of the executor that ran last; empty before the first run.

@@ -21,10 +21,13 @@ bool color_wanted(int fd) {
   return ::isatty(fd) == 1 && !(term && std::string_view(term) == "dumb");
 }
 
+// "12", "-3.5", "1,234", "0.2 ms", "4.0 MB", "50.0 %".
 bool is_number(std::string_view text) {
-  return !text.empty() &&
-         (std::isdigit(static_cast<unsigned char>(text[0])) ||
-          (text[0] == '-' && text.size() > 1 && std::isdigit(static_cast<unsigned char>(text[1]))));
+  const size_t end = text.find_first_not_of("0123456789.,-");
+  if (end == 0) return false;
+  const std::string_view unit = end == std::string_view::npos ? "" : text.substr(end);
+  constexpr std::string_view kUnits[] = {"", " ms", " us", " B", " kB", " MB", " GB", " TB", " %"};
+  return std::find(std::begin(kUnits), std::end(kUnits), unit) != std::end(kUnits);
 }
 
 // Columns of a UTF-8 text.

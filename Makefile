@@ -1,0 +1,72 @@
+# The commands of the project; `make help` lists them. Everything is built under build/.
+SHELL := /bin/bash
+BUILD ?= build
+JOBS ?= $(shell nproc)
+SECONDS ?= 60
+CMAKE_FLAGS ?=
+
+configure = cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) >$(1)/configure.log 2>&1 \
+	|| { cat $(1)/configure.log; exit 1; }
+
+.PHONY: help all demo test interop bench fuzz sanitize tidy format docs install clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+
+all: ## build everything
+	@scripts/install-packages build
+	@mkdir -p $(BUILD)
+	@$(call configure,$(BUILD),Release,-DEC_TESTS=OFF)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: ## build, then inspect, check, optimise, run and measure the bundled example
+	@scripts/install-packages build
+	@mkdir -p $(BUILD)
+	@$(call configure,$(BUILD),Release)
+	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
+	@examples/demo.sh $(BUILD)/bin/edgecompile $(BUILD)/demo
+
+test: ## build with warnings as errors and run every test that needs only Debian packages
+	@scripts/install-packages build test
+	@mkdir -p $(BUILD)
+	@$(call configure,$(BUILD),Release,-DEC_TESTS=ON)
+	@cmake --build $(BUILD) -j $(JOBS)
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --timeout 300 -LE external
+
+interop: ## compare with the PyPI peers (makes virtual environments)
+	@scripts/install-packages build python
+	@tests/interop/run.sh
+
+bench: ## side-by-side tables against the peers
+	@scripts/install-packages build python
+	@benchmarks/run.sh
+
+fuzz: ## fuzz every reader for SECONDS each
+	@scripts/install-packages build fuzz
+	@mkdir -p $(BUILD)/fuzz
+	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON)
+	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS)
+
+sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-packages build test
+	@mkdir -p $(BUILD)/sanitize
+	@$(call configure,$(BUILD)/sanitize,Release,-DEC_TESTS=ON -DEC_SANITIZE=ON)
+	@cmake --build $(BUILD)/sanitize -j $(JOBS)
+	@ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --timeout 900 -LE external
+
+tidy: ## clang-tidy over all sources
+	@scripts/install-packages build test tidy
+	@mkdir -p $(BUILD)/tidy
+	@$(call configure,$(BUILD)/tidy,Release,-DEC_TESTS=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-16 --quiet -p $(BUILD)/tidy
+
+format: ## clang-format over all sources
+	@scripts/install-packages format
+	@git ls-files '*.cpp' '*.h' | xargs clang-format-16 -i
+
+docs: all ## regenerate the pages that come from the program's tables
+	@scripts/generate-docs $(BUILD)/bin/edgecompile docs
+
+clean: ## remove everything built
+	rm -rf $(BUILD)

@@ -1,0 +1,24 @@
+// Opens a model for running: load, optimise for the CPU, prepare.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "edgecompiler/options.h"
+#include "passes/manager.h"
+#include "runtime/session.h"
+#include "support/result.h"
+
+namespace ec {
+
+struct OpenedSession {
+  std::unique_ptr<Session> session;
+  PipelineReport passes;
+  double open_ms = 0;  // everything until ready
+};
+
+// With options.reference the graph runs as imported, with reference kernels.
+Result<OpenedSession> open_session(const std::filesystem::path& path, const CompileOptions& options,
+                                   bool profile, DiagnosticSink& sink);
+
+}  // namespace ec

@@ -1,0 +1,121 @@
+#include "inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/arrays.h"
+#include "runtime/fill.h"
+#include "support/strings.h"
+
+namespace ec::cli {
+namespace {
+
+class Gatherer {
+ public:
+  Gatherer(const Session& session, uint64_t seed) : session_(session), seed_(seed) {}
+
+  Status add(const InputArgument& argument) {
+    if (const std::optional<Fill> fill = fill_from_name(argument.value))
+      return argument.name.empty() ? fill_rest(*fill) : fill_one(argument.name, *fill);
+    if (argument.name.empty() && is_npz(argument.value)) return add_npz(argument.value);
+    EC_TRY(const std::string name, name_of(argument));
+    npy::Array array;
+    if (is_npz(argument.value)) {
+      EC_TRY(array, npy::load_from_npz(argument.value, name));
+    } else {
+      EC_TRY(array, npy::load(argument.value));
+    }
+    return add_array(name, array, argument.value);
+  }
+
+  Status fill_rest(Fill fill) {
+    for (const TensorDescription& input : session_.inputs())
+      if (!has(input.name)) EC_CHECK_OK(fill_one(input.name, fill));
+    return {};
+  }
+
+  std::vector<NamedValue> take() { return std::move(values_); }
+
+ private:
+  static bool is_npz(const std::string& path) { return to_lower(path).ends_with(".npz"); }
+
+  bool has(const std::string& name) const {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](const NamedValue& value) { return value.name == name; });
+  }
+  const TensorDescription* find(const std::string& name) const {
+    for (const TensorDescription& input : session_.inputs())
+      if (input.name == name) return &input;
+    return nullptr;
+  }
+
+  // A file without a name belongs to the first input that has no value yet.
+  Result<std::string> name_of(const InputArgument& argument) const {
+    if (!argument.name.empty()) return argument.name;
+    for (const TensorDescription& input : session_.inputs())
+      if (!has(input.name)) return input.name;
+    return Error(Code::UnknownInput,
+                 fmt::format("the model has {} inputs, and there is also '{}'",
+                             session_.inputs().size(), printable(argument.value)))
+        .hint("leave it out, or name the input: -i NAME=FILE");
+  }
+
+  // An unknown name gets a value all the same: the session refuses it and lists the inputs.
+  Status add_array(const std::string& name, const npy::Array& array, const std::string& file) {
+    const TensorDescription* input = find(name);
+    Result<Value> value = value_from_array(array, input ? input->type.dtype : DType::F32);
+    if (!value) return std::move(value).error().file(file);
+    values_.push_back({name, std::move(*value)});
+    return {};
+  }
+
+  Status fill_one(const std::string& name, Fill fill) {
+    const TensorDescription* input = find(name);
+    if (!input) {
+      values_.push_back({name, Value()});
+      return {};
+    }
+    if (!input->type.is_static())
+      return Error(Code::DynamicShape, fmt::format("input '{}' is {}: its size is not known",
+                                                   printable(name), input->type.text()))
+          .hint(fmt::format("give it with --input-shape {}:{}, or pass an array with -i {}=x.npy",
+                            name, example_shape(input->type), name));
+    EC_TRY(Value value,
+           make_value(input->type.dtype, input->type.shape->sizes(), fill, seed_ + values_.size()));
+    values_.push_back({name, std::move(value)});
+    return {};
+  }
+
+  static std::string example_shape(const TensorType& type) {
+    if (!type.shape) return "1x3x224x224";
+    std::string text;
+    for (const Dim& dim : *type.shape)
+      text += fmt::format("{}{}", text.empty() ? "" : "x", dim.is_static() ? dim.size() : 1);
+    return text;
+  }
+
+  Status add_npz(const std::string& path) {
+    EC_TRY(const std::vector<std::string> names, npy::npz_names(path));
+    for (const std::string& name : names) {
+      EC_TRY(const npy::Array array, npy::load_from_npz(path, name));
+      EC_CHECK_OK(add_array(name, array, path));
+    }
+    return {};
+  }
+
+  const Session& session_;
+  uint64_t seed_;
+  std::vector<NamedValue> values_;
+};
+
+}  // namespace
+
+Result<std::vector<NamedValue>> gather_inputs(const Settings& settings, const Session& session) {
+  Gatherer gatherer(session, static_cast<uint64_t>(settings.seed));
+  for (const InputArgument& argument : settings.inputs) EC_CHECK_OK(gatherer.add(argument));
+  if (settings.inputs.empty()) EC_CHECK_OK(gatherer.fill_rest(Fill::Random));
+  return gatherer.take();
+}
+
+}  // namespace ec::cli

@@ -1,0 +1,127 @@
+// run: one run of a model on given inputs; outputs as .npy files and a short summary.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "driver/arrays.h"
+#include "driver/session.h"
+#include "inputs.h"
+#include "support/strings.h"
+#include "terminal.h"
+
+namespace ec::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Output names may hold anything; a file name holds letters, digits, '.', '-' and '_'.
+std::string file_name(const std::string& output, std::set<std::string>& taken) {
+  std::string base;
+  for (const char c : output.substr(0, 200)) {
+    const auto u = static_cast<unsigned char>(c);
+    base += std::isalnum(u) || c == '.' || c == '-' || c == '_' ? c : '_';
+  }
+  while (!base.empty() && base.front() == '.') base.erase(base.begin());
+  if (base.empty()) base = "output";
+  std::string name = base + ".npy";
+  for (int i = 2; !taken.insert(name).second; ++i) name = fmt::format("{}_{}.npy", base, i);
+  return name;
+}
+
+Status make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && fs::is_directory(path)) return {};
+  return Error(Code::OutputUnwritable,
+               error ? fmt::format("cannot make the directory: {}", error.message())
+                     : "is not a directory")
+      .file(path.string())
+      .hint("`run` writes one .npy per output into a directory: -o DIR");
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
+}
+
+struct Row {
+  std::string name, file;
+  Value value;
+  ValueStatistics statistics;
+};
+
+Json rows_json(const std::vector<Row>& rows) {
+  Json list = Json::array();
+  for (const Row& row : rows)
+    list.push_back({{"name", row.name},
+                    {"dtype", dtype_name(row.value.dtype)},
+                    {"shape", row.value.shape},
+                    {"file", row.file.empty() ? Json(nullptr) : Json(row.file)},
+                    {"min", row.statistics.min},
+                    {"max", row.statistics.max},
+                    {"mean", row.statistics.mean},
+                    {"not_finite", row.statistics.not_finite}});
+  return list;
+}
+
+std::string rows_text(const std::vector<Row>& rows) {
+  TextTable table({"Output", "Type", "Shape", "Min", "Max", "Mean", "File"});
+  for (const Row& row : rows) {
+    const auto number = [](double value) { return fmt::format("{:.6g}", value); };
+    table.add({printable(row.name), std::string(dtype_name(row.value.dtype)),
+               shape_text(row.value.shape), number(row.statistics.min), number(row.statistics.max),
+               number(row.statistics.mean), row.file});
+  }
+  std::string out = table.text();
+  for (const Row& row : rows)
+    if (row.statistics.not_finite > 0)
+      out += fmt::format("  {}: {} of {} elements are not finite\n", printable(row.name),
+                         row.statistics.not_finite, row.statistics.count);
+  return out;
+}
+
+}  // namespace
+
+Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink) {
+  const std::string& model = settings.arguments.front();
+  if (!settings.compile.output.empty()) EC_CHECK_OK(make_directory(settings.compile.output));
+  EC_TRY(const OpenedSession opened, open_session(model, settings.compile, false, sink));
+  Session& session = *opened.session;
+  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(settings, session));
+  const auto start = std::chrono::steady_clock::now();
+  Result<std::vector<Value>> values = session.run(inputs);
+  if (!values) return std::move(values).error().file(model);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+
+  std::vector<Row> rows;
+  std::set<std::string> taken;
+  for (size_t i = 0; i < values->size(); ++i) {
+    Row row{session.outputs()[i].name, {}, (*values)[i], value_statistics((*values)[i])};
+    if (!settings.compile.output.empty()) {
+      const fs::path path = fs::path(settings.compile.output) / file_name(row.name, taken);
+      EC_CHECK_OK(npy::save(path, array_from_value(row.value)));
+      row.file = path.string();
+    }
+    rows.push_back(std::move(row));
+  }
+  if (!settings.quiet)
+    output.text =
+        rows_text(rows) + fmt::format("\n  ready after {}, ran in {} on {} thread{} (measured)\n",
+                                      format_ms(opened.open_ms), format_ms(took.count()),
+                                      session.threads(), session.threads() == 1 ? "" : "s");
+  if (settings.json)
+    output.json = Json{{"model", model},
+                       {"outputs", rows_json(rows)},
+                       {"open_milliseconds", opened.open_ms},
+                       {"run_milliseconds", took.count()},
+                       {"threads", session.threads()}}
+                      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return {};
+}
+
+}  // namespace ec::cli
