@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "driver/specialize.h"
+#include "frontend/detect.h"
+#include "frontend/onnx/onnx.h"
 #include "ir/text.h"
 #include "support/file.h"
 
@@ -18,13 +20,21 @@ Error reported(Error error, const fs::path& path, DiagnosticSink& sink) {
   return error;
 }
 
-Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file) {
+// The front ends of this build.
+const Frontend* const kFrontends[] = {&onnx_frontend()};
+
+Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file,
+                                    const CompileOptions& options, DiagnosticSink& sink) {
+  const auto bytes = static_cast<int64_t>(file.size());
   if (looks_like_ecir(file.bytes())) {
     EC_TRY(std::unique_ptr<Graph> graph, load_ecir(path));
-    return LoadedModel{std::move(graph), "ecir", static_cast<int64_t>(file.size())};
+    EC_CHECK_OK(specialize(*graph, options, sink));
+    return LoadedModel{std::move(graph), "ecir", bytes};
   }
-  return Error(Code::UnknownFormat, "the content matches no model format")
-      .hint("supported formats: ecir");
+  EC_TRY(const Frontend* frontend, choose_frontend(kFrontends, path));
+  EC_TRY(std::unique_ptr<Graph> graph,
+         frontend->import(path, {options.input_shapes, options.dims}, sink));
+  return LoadedModel{std::move(graph), std::string(frontend->name()), bytes};
 }
 
 }  // namespace
@@ -33,10 +43,8 @@ Result<LoadedModel> load_model(const fs::path& path, const CompileOptions& optio
                                DiagnosticSink& sink) {
   Result<Blob> file = map_file(path);
   if (!file) return reported(std::move(file).error(), path, sink);
-  Result<LoadedModel> model = read_by_content(path, *file);
+  Result<LoadedModel> model = read_by_content(path, *file, options, sink);
   if (!model) return reported(std::move(model).error(), path, sink);
-  Status status = specialize(*model->graph, options, sink);
-  if (!status.ok()) return reported(std::move(status).error(), path, sink);
   return model;
 }
 

@@ -242,6 +242,7 @@ void Graph::set_constant_data(Tensor* tensor, TensorType type, Blob data) {
 void Graph::rename(Tensor* tensor, std::string name) {
   by_name_.erase(tensor->name_);
   tensor->name_ = unique_name(std::move(name));
+  tensor->named_by_source_ = true;
   by_name_.emplace(tensor->name_, tensor);
 }
 

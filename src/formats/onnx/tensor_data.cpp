@@ -16,32 +16,32 @@ static_assert(std::endian::native == std::endian::little, "raw data is used in p
 namespace {
 
 constexpr std::array kDataTypes = {
-    DataTypeInfo{DataType::Float, "FLOAT", 32, false},
-    DataTypeInfo{DataType::Uint8, "UINT8", 8, false},
-    DataTypeInfo{DataType::Int8, "INT8", 8, true},
-    DataTypeInfo{DataType::Uint16, "UINT16", 16, false},
-    DataTypeInfo{DataType::Int16, "INT16", 16, true},
-    DataTypeInfo{DataType::Int32, "INT32", 32, true},
-    DataTypeInfo{DataType::Int64, "INT64", 64, true},
-    DataTypeInfo{DataType::String, "STRING", 0, false},
-    DataTypeInfo{DataType::Bool, "BOOL", 8, false},
-    DataTypeInfo{DataType::Float16, "FLOAT16", 16, false},
-    DataTypeInfo{DataType::Double, "DOUBLE", 64, false},
-    DataTypeInfo{DataType::Uint32, "UINT32", 32, false},
-    DataTypeInfo{DataType::Uint64, "UINT64", 64, false},
-    DataTypeInfo{DataType::Complex64, "COMPLEX64", 64, false},
-    DataTypeInfo{DataType::Complex128, "COMPLEX128", 128, false},
-    DataTypeInfo{DataType::Bfloat16, "BFLOAT16", 16, false},
-    DataTypeInfo{DataType::Float8E4M3FN, "FLOAT8E4M3FN", 8, false},
-    DataTypeInfo{DataType::Float8E4M3FNUZ, "FLOAT8E4M3FNUZ", 8, false},
-    DataTypeInfo{DataType::Float8E5M2, "FLOAT8E5M2", 8, false},
-    DataTypeInfo{DataType::Float8E5M2FNUZ, "FLOAT8E5M2FNUZ", 8, false},
-    DataTypeInfo{DataType::Uint4, "UINT4", 4, false},
-    DataTypeInfo{DataType::Int4, "INT4", 4, true},
-    DataTypeInfo{DataType::Float4E2M1, "FLOAT4E2M1", 4, false},
-    DataTypeInfo{DataType::Float8E8M0, "FLOAT8E8M0", 8, false},
-    DataTypeInfo{DataType::Uint2, "UINT2", 2, false},
-    DataTypeInfo{DataType::Int2, "INT2", 2, true},
+    DataTypeInfo{DataType::Float, "FLOAT", "f32", 32, false},
+    DataTypeInfo{DataType::Uint8, "UINT8", "u8", 8, false},
+    DataTypeInfo{DataType::Int8, "INT8", "i8", 8, true},
+    DataTypeInfo{DataType::Uint16, "UINT16", "u16", 16, false},
+    DataTypeInfo{DataType::Int16, "INT16", "i16", 16, true},
+    DataTypeInfo{DataType::Int32, "INT32", "i32", 32, true},
+    DataTypeInfo{DataType::Int64, "INT64", "i64", 64, true},
+    DataTypeInfo{DataType::String, "STRING", "", 0, false},
+    DataTypeInfo{DataType::Bool, "BOOL", "bool", 8, false},
+    DataTypeInfo{DataType::Float16, "FLOAT16", "f16", 16, false},
+    DataTypeInfo{DataType::Double, "DOUBLE", "f64", 64, false},
+    DataTypeInfo{DataType::Uint32, "UINT32", "u32", 32, false},
+    DataTypeInfo{DataType::Uint64, "UINT64", "u64", 64, false},
+    DataTypeInfo{DataType::Complex64, "COMPLEX64", "", 64, false},
+    DataTypeInfo{DataType::Complex128, "COMPLEX128", "", 128, false},
+    DataTypeInfo{DataType::Bfloat16, "BFLOAT16", "bf16", 16, false},
+    DataTypeInfo{DataType::Float8E4M3FN, "FLOAT8E4M3FN", "f8e4m3fn", 8, false},
+    DataTypeInfo{DataType::Float8E4M3FNUZ, "FLOAT8E4M3FNUZ", "f8e4m3fnuz", 8, false},
+    DataTypeInfo{DataType::Float8E5M2, "FLOAT8E5M2", "f8e5m2", 8, false},
+    DataTypeInfo{DataType::Float8E5M2FNUZ, "FLOAT8E5M2FNUZ", "f8e5m2fnuz", 8, false},
+    DataTypeInfo{DataType::Uint4, "UINT4", "u4", 4, false},
+    DataTypeInfo{DataType::Int4, "INT4", "i4", 4, true},
+    DataTypeInfo{DataType::Float4E2M1, "FLOAT4E2M1", "f4e2m1", 4, false},
+    DataTypeInfo{DataType::Float8E8M0, "FLOAT8E8M0", "f8e8m0", 8, false},
+    DataTypeInfo{DataType::Uint2, "UINT2", "u2", 2, false},
+    DataTypeInfo{DataType::Int2, "INT2", "i2", 2, true},
 };
 
 Error bad_data(const Tensor& tensor, const std::string& what) {
@@ -219,6 +219,12 @@ const DataTypeInfo* find_data_type(DataType type) {
   return nullptr;
 }
 
+const DataTypeInfo* find_data_type(std::string_view element) {
+  for (const DataTypeInfo& info : kDataTypes)
+    if (!element.empty() && info.element == element) return &info;
+  return nullptr;
+}
+
 std::string data_type_name(DataType type) {
   const DataTypeInfo* info = find_data_type(type);
   return info != nullptr ? std::string(info->name)
@@ -237,7 +243,7 @@ Result<Blob> tensor_data(const Tensor& tensor, const Blob& file, ExternalData* e
   if (info == nullptr)
     return bad_data(tensor, "has no valid element type (" +
                                 std::to_string(static_cast<int32_t>(tensor.data_type)) + ")");
-  if (info->bits == 0 || info->bits > 64 || info->type == DataType::Complex64)
+  if (info->element.empty())
     return Error(Code::UnsupportedType, "tensor '" + printable(tensor.name) +
                                             "' has elements of type " + std::string(info->name))
         .hint("only numbers and booleans are supported");

@@ -14,13 +14,16 @@ namespace ec::onnx {
 
 struct DataTypeInfo {
   DataType type;
-  std::string_view name;  // as in onnx.proto
-  int bits;               // in raw data; 0: no plain elements (string)
-  bool is_signed;         // of 4- and 2-bit integers
+  std::string_view name;     // as in onnx.proto
+  std::string_view element;  // the IR's name of the element type; empty where it has none
+  int bits;                  // in raw data; 0: no plain elements (string)
+  bool is_signed;            // of 4- and 2-bit integers
 };
 
 // Null for a number that is no data type.
 const DataTypeInfo* find_data_type(DataType type);
+// By the IR's name of the element type.
+const DataTypeInfo* find_data_type(std::string_view element);
 std::string data_type_name(DataType type);
 
 // Product of the dimensions; empty when one is negative or the product overflows.
