@@ -74,6 +74,8 @@ class PreparedOp {
   virtual Status run(const RunArgs& args) = 0;
 };
 
+// Whether some form of the operation has a fast kernel.
+bool has_fast_kernel(OpKind kind);
 // A fast kernel for this form of the operation, or null: then the reference kernel serves.
 std::unique_ptr<PreparedOp> prepare_op(const OpInstance& instance, const PrepareContext& context);
 

@@ -110,6 +110,7 @@ std::string format_bytes(int64_t bytes) {
 }
 
 std::string format_ms(double milliseconds) {
+  if (milliseconds < 0.1) return fmt::format("{:.2f} us", milliseconds * 1e3);
   return fmt::format("{:.{}f} ms", milliseconds, milliseconds < 10 ? 3 : 1);
 }
 

@@ -98,6 +98,8 @@ bool is_empty(const OpInstance& op) {
 
 }  // namespace
 
+bool has_fast_kernel(OpKind kind) { return find_prepare(kind) != nullptr; }
+
 std::unique_ptr<PreparedOp> prepare_op(const OpInstance& instance, const PrepareContext& context) {
   const PrepareFn fn = find_prepare(instance.op.kind());
   // The fast kernels need not care about tensors without elements.

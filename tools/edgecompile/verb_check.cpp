@@ -1,0 +1,90 @@
+// check and doctor: what would run here, and what is here.
+#include <fmt/format.h>
+
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "driver/check.h"
+#include "driver/doctor.h"
+#include "support/strings.h"
+#include "terminal.h"
+
+namespace ec::cli {
+namespace {
+
+// One line per operation, or per kind and reason.
+std::string placement_table(const CheckReport& report, bool all) {
+  if (all) {
+    TextTable table({"Node", "Operation", "Placement", "Reason", "Fix"});
+    for (const OpPlacement& row : report.operations)
+      table.add({printable(row.name, 50), printable(row.op.empty() ? row.source_op : row.op, 40),
+                 std::string(placement_name(row.placement)), row.reason, row.fix});
+    return table.text();
+  }
+  struct Group {
+    int64_t count = 0;
+    std::string first;
+    const OpPlacement* row = nullptr;
+  };
+  std::map<std::tuple<int, std::string, std::string>, Group> groups;
+  for (const OpPlacement& row : report.operations) {
+    Group& group = groups[{-static_cast<int>(row.placement),
+                           row.op.empty() ? row.source_op : row.op, row.reason}];
+    if (group.count++ == 0) group.first = row.name;
+    group.row = &row;
+  }
+  TextTable table({"Operation", "Count", "Status", "First node", "Reason"});
+  for (const auto& [key, group] : groups)
+    table.add({printable(std::get<1>(key), 40), format_count(group.count),
+               std::string(placement_name(group.row->placement)),
+               group.row->placement == Placement::Native ? "" : printable(group.first, 40),
+               group.row->reason});
+  return table.text();
+}
+
+std::string fixes_text(const CheckReport& report) {
+  std::map<std::string, int64_t> fixes;
+  for (const OpPlacement& row : report.operations)
+    if (!row.fix.empty()) ++fixes[row.fix];
+  std::string out;
+  for (const auto& [fix, count] : fixes) out += fmt::format("  fix for {}: {}\n", count, fix);
+  return out;
+}
+
+}  // namespace
+
+Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink) {
+  const std::string& model = settings.arguments.front();
+  EC_TRY(const CheckReport report, check_model(model, settings.compile, sink));
+  if (settings.json) output.json = check_json(report);
+  if (!settings.quiet) {
+    output.text = placement_table(report, settings.verbosity > 0);
+    output.text += fmt::format(
+        "\n  {} on {}: {} native, {} reference, {} unsupported{}\n", printable(model),
+        report.target, report.native, report.reference, report.unsupported,
+        report.shapes_open ? " (by kind: sizes are open, give them with --input-shape)" : "");
+    output.text += fixes_text(report);
+  }
+  if (report.unsupported > 0)
+    return Error(Code::NotOnTarget, fmt::format("{} of {} operations cannot run",
+                                                report.unsupported, report.operations.size()))
+        .file(model)
+        .hint("the table names each with its reason and fix");
+  return {};
+}
+
+Status run_doctor(const Settings& settings, Output& output, DiagnosticSink&) {
+  nlohmann::ordered_json json;
+  TextTable table({"Fact", "Value"});
+  for (const Fact& fact : doctor_facts()) {
+    json[fact.key] = fact.value;
+    table.add({fact.label, fact.value});
+  }
+  if (!settings.quiet) output.text = table.text("");
+  output.json = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return {};
+}
+
+}  // namespace ec::cli
