@@ -28,7 +28,7 @@ In positive(Sizes shape, bool constant) {
   return {std::move(shape), constant, false, {}, 0.5f, 2.0f};
 }
 In none() { return {{}, false, true, {}, 0, 0}; }
-inline In ints(std::vector<int64_t> values) {
+In ints(std::vector<int64_t> values) {
   const auto n = static_cast<int64_t>(values.size());
   return {{n}, true, false, std::move(values), 0, 0};
 }
@@ -161,6 +161,212 @@ TEST(FastKernels, Binary) {
     cases.push_back({name + "_scalar", kind, {positive({}, true), positive({5, 7}, false)}});
   }
   check_all(cases);
+}
+
+ConvAttrs conv_attrs(Sizes strides, Sizes pads, int64_t groups, Layout layout,
+                     Activation activation = Activation::None) {
+  ConvAttrs attrs;
+  attrs.strides = std::move(strides);
+  attrs.pads = std::move(pads);
+  attrs.groups = groups;
+  attrs.layout = layout;
+  attrs.activation = activation;
+  attrs.act_alpha = 0.1f;
+  attrs.act_beta = 0.6f;
+  return attrs;
+}
+
+// [N, C, ...] as the layout wants it.
+Sizes image(Layout layout, Sizes sizes) {
+  if (layout == Layout::ChannelsFirst) return sizes;
+  Sizes last = {sizes[0]};
+  last.insert(last.end(), sizes.begin() + 2, sizes.end());
+  last.push_back(sizes[1]);
+  return last;
+}
+
+TEST(FastKernels, Conv) {
+  std::vector<Case> cases;
+  for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
+    const std::string name = layout == Layout::ChannelsFirst ? "nchw " : "nhwc ";
+    const auto at = [layout](Sizes sizes) { return image(layout, std::move(sizes)); };
+    cases.push_back({name + "3x3",
+                     OpKind::Conv,
+                     {x(at({2, 5, 9, 8})), w(at({7, 5, 3, 3})), w({7})},
+                     conv_attrs({2, 1}, {1, 0, 2, 1}, 1, layout)});
+    cases.push_back({name + "no bias",
+                     OpKind::Conv,
+                     {x(at({1, 5, 6, 6})), w(at({7, 5, 1, 1}))},
+                     conv_attrs({1, 1}, {0, 0, 0, 0}, 1, layout)});
+    cases.push_back({name + "one pixel",
+                     OpKind::Conv,
+                     {x(at({1, 12, 1, 1})), w(at({7, 12, 1, 1})), w({7})},
+                     conv_attrs({1, 1}, {0, 0, 0, 0}, 1, layout, Activation::Silu)});
+    cases.push_back({name + "groups",
+                     OpKind::Conv,
+                     {x(at({1, 6, 6, 5})), w(at({9, 2, 3, 3})), w({9})},
+                     conv_attrs({1, 1}, {1, 1, 1, 1}, 3, layout)});
+    cases.push_back({name + "depthwise",
+                     OpKind::Conv,
+                     {x(at({2, 18, 9, 10})), w(at({18, 1, 3, 3})), w({18})},
+                     conv_attrs({2, 2}, {0, 0, 1, 1}, 18, layout)});
+    cases.push_back({name + "one dimension",
+                     OpKind::Conv,
+                     {x(at({2, 6, 30})), w(at({8, 6, 5})), w({8})},
+                     conv_attrs({2}, {2, 1}, 1, layout)});
+    cases.push_back({name + "residual",
+                     OpKind::Conv,
+                     {x(at({1, 5, 6, 6})), w(at({7, 5, 3, 3})), w({7}), x(at({1, 7, 6, 6}))},
+                     conv_attrs({1, 1}, {1, 1, 1, 1}, 1, layout, Activation::Relu)});
+    for (const Activation activation :
+         {Activation::Relu, Activation::Relu6, Activation::Clip, Activation::LeakyRelu,
+          Activation::Sigmoid, Activation::Tanh, Activation::Silu, Activation::HardSwish,
+          Activation::HardSigmoid, Activation::Gelu, Activation::GeluTanh})
+      cases.push_back({name + "activation " + std::to_string(static_cast<int>(activation)),
+                       OpKind::Conv,
+                       {x(at({1, 5, 6, 6})), w(at({7, 5, 3, 3})), w({7})},
+                       conv_attrs({1, 1}, {1, 1, 1, 1}, 1, layout, activation)});
+    ConvAttrs same = conv_attrs({2, 2}, {}, 1, layout);
+    same.auto_pad = AutoPad::SameLower;
+    same.dilations = {1, 2};
+    cases.push_back({name + "same lower",
+                     OpKind::Conv,
+                     {x(at({1, 3, 9, 8})), w(at({4, 3, 4, 3})), w({4})},
+                     same});
+    ConvTransposeAttrs up;
+    up.layout = layout;
+    up.strides = {2, 3};
+    up.pads = {1, 0, 0, 1};
+    up.output_padding = {1, 0};
+    cases.push_back({name + "transposed",
+                     OpKind::ConvTranspose,
+                     {x(at({2, 4, 5, 3})), w(at({4, 6, 3, 3})), w({6})},
+                     up});
+    up.groups = 2;
+    up.activation = Activation::Relu;
+    cases.push_back({name + "transposed groups",
+                     OpKind::ConvTranspose,
+                     {x(at({1, 4, 5, 3})), w(at({4, 3, 3, 3})), w({6})},
+                     up});
+  }
+  cases.push_back({"run-time weights",
+                   OpKind::Conv,
+                   {x({1, 3, 5, 5}), x({4, 3, 3, 3})},
+                   conv_attrs({1, 1}, {0, 0, 0, 0}, 1, Layout::ChannelsFirst),
+                   1,
+                   false});
+  check_all(cases);
+}
+
+TEST(FastKernels, MatMul) {
+  std::vector<Case> cases;
+  const auto one = [&](std::string name, std::vector<In> inputs, MatMulAttrs attrs = {}) {
+    cases.push_back({std::move(name), OpKind::MatMul, std::move(inputs), attrs});
+  };
+  one("constant right", {x({5, 7}), w({7, 33})});
+  one("constant right, batch", {x({2, 3, 5, 7}), w({7, 33}), w({33})});
+  one("constant left", {w({5, 7}), x({2, 7, 9})});
+  one("both", {x({2, 3, 20, 8}), x({2, 3, 8, 20})});
+  one("broadcast batch", {x({2, 1, 4, 8}), x({3, 8, 5})});
+  one("vector left", {x({8}), x({2, 8, 5})});
+  one("vector right", {x({2, 5, 8}), x({8})});
+  one("vectors", {x({8}), x({8})});
+  one("run-time bias", {x({5, 8}), w({8, 6}), x({6})});
+  for (int form = 1; form < 4; ++form) {
+    MatMulAttrs attrs;
+    attrs.transpose_a = (form & 1) != 0;
+    attrs.transpose_b = (form & 2) != 0;
+    attrs.alpha = 0.5f;
+    attrs.activation = Activation::Gelu;
+    const Sizes a = attrs.transpose_a ? Sizes{2, 8, 5} : Sizes{2, 5, 8};
+    const Sizes b = attrs.transpose_b ? Sizes{19, 8} : Sizes{8, 19};
+    one("form " + std::to_string(form), {x(a), x(b)}, attrs);
+    one("constant, form " + std::to_string(form), {x(a), w(b), w({19})}, attrs);
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Gemm) {
+  std::vector<Case> cases;
+  for (int form = 0; form < 4; ++form) {
+    GemmAttrs attrs;
+    attrs.transpose_a = (form & 1) != 0;
+    attrs.transpose_b = (form & 2) != 0;
+    const Sizes a = attrs.transpose_a ? Sizes{8, 5} : Sizes{5, 8};
+    const Sizes b = attrs.transpose_b ? Sizes{19, 8} : Sizes{8, 19};
+    const std::string name = "gemm " + std::to_string(form);
+    attrs.activation = Activation::Relu;
+    cases.push_back({name + " matrix", OpKind::Gemm, {x(a), w(b), x({5, 19})}, attrs});
+    cases.push_back({name + " column", OpKind::Gemm, {x(a), x(b), w({5, 1})}, attrs});
+    attrs.alpha = 0.5f;
+    attrs.beta = 2.0f;
+    cases.push_back({name, OpKind::Gemm, {x(a), w(b), w({19})}, attrs});
+    cases.push_back({name + " scalar", OpKind::Gemm, {x(a), w(b), w({})}, attrs});
+    cases.push_back({name + " row", OpKind::Gemm, {x(a), x(b), w({1, 19})}, attrs});
+    cases.push_back({name + " none", OpKind::Gemm, {x(a), x(b)}, attrs});
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Pool) {
+  std::vector<Case> cases;
+  for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
+    for (const OpKind kind : {OpKind::MaxPool, OpKind::AvgPool}) {
+      PoolAttrs attrs;
+      attrs.layout = layout;
+      attrs.kernel = {3, 2};
+      attrs.strides = {2, 2};
+      attrs.pads = {1, 0, 1, 1};
+      for (int form = 0; form < 4; ++form) {
+        attrs.ceil_mode = (form & 1) != 0;
+        attrs.count_include_pad = (form & 2) != 0;
+        cases.push_back({std::string(op_name(kind)) + std::to_string(form),
+                         kind,
+                         {x(image(layout, {2, 19, 8, 8}))},
+                         attrs});
+      }
+      PoolAttrs line;
+      line.layout = layout;
+      line.kernel = {3};
+      cases.push_back({"one dimension", kind, {x(image(layout, {2, 19, 8}))}, line});
+    }
+    const GlobalPoolAttrs global{.layout = layout};
+    for (const OpKind kind : {OpKind::GlobalAvgPool, OpKind::GlobalMaxPool})
+      cases.push_back({"global", kind, {x(image(layout, {2, 19, 7, 5}))}, global});
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Reduce) {
+  std::vector<Case> cases;
+  for (const OpKind kind : {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax}) {
+    cases.push_back({"last", kind, {x({2, 3, 40}), ints({-1})}});
+    cases.push_back(
+        {"last two", kind, {x({2, 3, 40}), ints({1, 2})}, ReduceAttrs{.keep_dims = false}});
+    cases.push_back({"middle", kind, {x({2, 9, 7, 20}), ints({1, 2})}});
+    cases.push_back({"first", kind, {x({5, 33}), ints({0})}});
+    cases.push_back({"all", kind, {x({5, 33})}});
+    cases.push_back({"apart", kind, {x({5, 3, 6}), ints({0, 2})}, {}, 1, false});
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Movement) {
+  check_all({
+      {"transpose", OpKind::Transpose, {x({2, 3, 4, 5})}, TransposeAttrs{.perm = {0, 2, 3, 1}}},
+      {"reverse", OpKind::Transpose, {x({2, 3, 40})}, TransposeAttrs{.perm = {2, 1, 0}}},
+      {"concat", OpKind::Concat, {x({2, 3, 4}), x({2, 5, 4}), x({2, 1, 4})}, AxisAttrs{.axis = 1}},
+      {"concat last", OpKind::Concat, {x({2, 3}), x({2, 5})}, AxisAttrs{.axis = 1}},
+      {"split", OpKind::Split, {x({2, 9, 4}), ints({2, 3, 4})}, AxisAttrs{.axis = 1}, 3},
+      {"slice", OpKind::Slice, {x({4, 9, 5}), ints({1, -3}), ints({3, 100}), ints({1, 2})}},
+      {"slice steps",
+       OpKind::Slice,
+       {x({4, 9, 5}), ints({8, 0}), ints({-100, 4}), ints({1, 0}), ints({-2, 3})}},
+      {"slice all axes", OpKind::Slice, {x({4, 9}), ints({1, 2}), ints({3, 4})}},
+      {"pad", OpKind::Pad, {x({2, 3, 4}), ints({0, 1, 2, 1, 0, 3}), w({})}},
+      {"pad axes", OpKind::Pad, {x({2, 3, 4}), ints({1, 2}), none(), ints({-1})}},
+      {"gather", OpKind::Gather, {x({3, 7, 4}), ints({6, -7, 0, 3})}, GatherAttrs{.axis = 1}},
+  });
 }
 
 }  // namespace
