@@ -46,26 +46,58 @@ class Block {
 
   void run(Range panels) const {
     const KBlocks& blocks = p_.layout.blocks;
-    for (int64_t b = 0; b < blocks.count; ++b)
-      for (int64_t panel = panels.begin; panel < panels.end; ++panel) run_panel(b, panel);
+    const int64_t count = panels.end - panels.begin;
+    const int64_t values = count * blocks.total() * p_.layout.panel;
+    // A small B stays in the first-level cache: then whole rows of C are finished one after the
+    // other, which is the order memory likes. Otherwise a panel serves all tiles before the next.
+    if (blocks.count == 1 && count <= kSmallPanels && values <= kSmallValues) {
+      Work work[kSmallPanels];
+      for (int64_t i = 0; i < count; ++i) work[i] = prepare(0, panels.begin + i);
+      for (int64_t tile = range_.begin; tile < range_.end; ++tile)
+        for (int64_t i = 0; i < count; ++i) run_tile(work[i], tile);
+      return;
+    }
+    for (int64_t b = 0; b < blocks.count; ++b) {
+      for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+        Work work = prepare(b, panel);
+        fetch_ahead(work);
+        for (int64_t tile = range_.begin; tile < range_.end; ++tile) run_tile(work, tile);
+      }
+    }
   }
 
  private:
-  void run_panel(int64_t block, int64_t panel) const {
+  static constexpr int64_t kSmallPanels = 16;
+  static constexpr int64_t kSmallValues = 6 * 1024;
+
+  // One panel of one block of K.
+  struct Work {
+    GemmTileArgs args;
+    int64_t column = 0;
+    int64_t k_count = 0;
+    int64_t skipped_taps = 0;
+    const std::byte* next = nullptr;
+    size_t full = 0;
+  };
+
+  Work prepare(int64_t block, int64_t panel) const {
     const PanelLayout& layout = p_.layout;
     const KBlocks& blocks = layout.blocks;
     const int64_t g = panel / layout.panels();
     const int64_t p = panel % layout.panels();
     const int64_t width = layout.width(p);
-    const int64_t column = g * layout.n + p * layout.panel;
     const int64_t k0 = blocks.begin(block);
-    const int64_t k_count = blocks.begin(block + 1) - k0;
     const bool single = blocks.taps == 1;
+    Work work;
+    work.column = g * layout.n + p * layout.panel;
+    work.k_count = blocks.begin(block + 1) - k0;
+    work.skipped_taps = single ? 0 : k0 / blocks.k;
+    work.full = width == layout.panel ? 1 : 0;
 
-    GemmTileArgs t;
+    GemmTileArgs& t = work.args;
     t.a_offset = g * p_.a_group_offset + (single ? k0 : 0);
-    t.taps = single ? 1 : k_count / blocks.k;
-    t.k = single ? k_count : blocks.k;
+    t.taps = single ? 1 : work.k_count / blocks.k;
+    t.k = single ? work.k_count : blocks.k;
     t.b = p_.b + layout.offset(g, block, p);
     t.ldb = width;
     if (p_.unpacked.data != nullptr && p * layout.panel + layout.panel <= layout.n) {
@@ -80,23 +112,31 @@ class Block {
     t.finish = block + 1 == blocks.count;
     t.lo = lo_;
     t.hi = hi_;
-    const int64_t first_row = tiles_.begin(range_.begin);
-    const int64_t skipped_taps = single ? 0 : k0 / blocks.k;
-    // The tiles of this block fetch the next panel together, each its share.
+    work.next = reinterpret_cast<const std::byte*>(t.b);
+    return work;
+  }
+
+  // The tiles of this block fetch the next panel together, each its share.
+  void fetch_ahead(Work& work) const {
     const int64_t tiles = range_.end - range_.begin;
-    const bool ahead = tiles > 2 && p_.unpacked.data == nullptr;
-    const auto* next = reinterpret_cast<const std::byte*>(t.b + (ahead ? width * k_count : 0));
-    t.prefetch_step = ahead ? ceil_div(width * static_cast<int64_t>(sizeof(float)), tiles) : 0;
-    for (int64_t i = range_.begin; i < range_.end; ++i) {
-      const int64_t row = tiles_.begin(i);
-      const int64_t rows = tiles_.begin(i + 1) - row;
-      t.a = pointers_ + (row - first_row) * blocks.taps + skipped_taps * rows;
-      t.prefetch = next + (i - range_.begin) * t.prefetch_step * k_count;
-      t.c = p_.c + row * p_.ldc + column;
-      t.residual = p_.residual != nullptr ? p_.residual + row * p_.ld_residual + column : nullptr;
-      p_.table->gemm[rows - 1][width == layout.panel ? 1 : 0](t);
-      if (t.finish && !clamp_) activate(t, rows);
-    }
+    if (tiles <= 2 || p_.unpacked.data != nullptr) return;
+    const int64_t width = work.args.ldb;
+    work.next += width * work.k_count * static_cast<int64_t>(sizeof(float));
+    work.args.prefetch_step = ceil_div(width * static_cast<int64_t>(sizeof(float)), tiles);
+  }
+
+  void run_tile(Work& work, int64_t tile) const {
+    GemmTileArgs& t = work.args;
+    const int64_t row = tiles_.begin(tile);
+    const int64_t rows = tiles_.begin(tile + 1) - row;
+    const int64_t first_row = tiles_.begin(range_.begin);
+    t.a = pointers_ + (row - first_row) * p_.layout.blocks.taps + work.skipped_taps * rows;
+    t.prefetch = work.next + (tile - range_.begin) * t.prefetch_step * work.k_count;
+    t.c = p_.c + row * p_.ldc + work.column;
+    t.residual =
+        p_.residual != nullptr ? p_.residual + row * p_.ld_residual + work.column : nullptr;
+    p_.table->gemm[rows - 1][work.full](t);
+    if (t.finish && !clamp_) activate(t, rows);
   }
 
   void activate(const GemmTileArgs& t, int64_t rows) const {
