@@ -161,8 +161,7 @@ Status split_to_sequence(NodeContext& ctx) {
   EC_TRY(const Parts parts, parts_of(ctx, length));
   Items items;
   if (parts.count > 0) {
-    EC_TRY(Operation * op,
-           ctx.add_op(OpKind::Split, {ctx.in(0), parts.sizes}, attrs, parts.count));
+    EC_TRY(Operation * op, ctx.add_op(OpKind::Split, {ctx.in(0), parts.sizes}, attrs, parts.count));
     for (ec::Tensor* part : op->outputs()) {
       if (!ctx.has(1) && !keep) {
         EC_TRY(part, ctx.add(OpKind::Squeeze, {part, ctx.ints({attrs.axis})}));

@@ -37,7 +37,8 @@ std::optional<std::string> arity_fault(const OpRow& row, const Node& node) {
     return name + " gives " + range_text(row.outputs) + " outputs, the node has " +
            std::to_string(outputs);
   for (size_t i = 0; i < static_cast<size_t>(row.inputs.min); ++i)
-    if (node.inputs[i].empty()) return "input " + std::to_string(i) + " of " + name + " is missing";
+    if (row.needs(i) && node.inputs[i].empty())
+      return "input " + std::to_string(i) + " of " + name + " is missing";
   return std::nullopt;
 }
 
@@ -140,7 +141,6 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
     report(where(Error(Code::BadArity, std::move(*fault))));
     return poison_outputs(node, scope);
   }
-  const auto required = [&](size_t i) { return i < static_cast<size_t>(row.inputs.min); };
   std::vector<Binding> inputs;
   bool poisoned = false;
   for (const std::string_view name : node.inputs.first(count_given(node.inputs))) {
@@ -149,7 +149,7 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
     poisoned = poisoned || input.is(Binding::Kind::Poisoned);
     if (row.takes_any || !input.is(Binding::Kind::Sequence)) {
       // A function's optional input that the call leaves out.
-      if (input.is(Binding::Kind::Absent) && !row.takes_any && required(inputs.size() - 1)) {
+      if (input.is(Binding::Kind::Absent) && !row.takes_any && row.needs(inputs.size() - 1)) {
         report(where(Error(Code::BadArity, "input '" + printable(name) + "' has no value")));
         poisoned = true;
       }

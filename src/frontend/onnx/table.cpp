@@ -11,11 +11,31 @@ namespace {
 
 const std::vector<DomainRows>& domains() {
   static const std::vector<DomainRows> kDomains = {
-      {"", kElementwiseRows}, {"", kActivationRows}, {"", kReduceRows},   {"", kShapeRows},
-      {"", kConstantRows},    {"", kMovementRows},   {"", kGatherRows},   {"", kMatMulRows},
-      {"", kConvRows},        {"", kPoolRows},       {"", kImageRows},    {"", kNormalizationRows},
-      {"", kAttentionRows},   {"", kRecurrentRows},  {"", kSignalRows},   {"", kQuantizeRows},
-      {"", kRandomRows},      {"", kLossRows},       {"", kSequenceRows}, {"", kControlRows},
+      {"", kElementwiseRows},
+      {"", kActivationRows},
+      {"", kReduceRows},
+      {"", kShapeRows},
+      {"", kConstantRows},
+      {"", kMovementRows},
+      {"", kGatherRows},
+      {"", kMatMulRows},
+      {"", kConvRows},
+      {"", kPoolRows},
+      {"", kImageRows},
+      {"", kNormalizationRows},
+      {"", kAttentionRows},
+      {"", kRecurrentRows},
+      {"", kSignalRows},
+      {"", kQuantizeRows},
+      {"", kRandomRows},
+      {"", kLossRows},
+      {"", kSequenceRows},
+      {"", kControlRows},
+      {"com.microsoft", kMicrosoftRows},
+      {"com.microsoft", kMicrosoftQuantizedRows},
+      {"com.microsoft", kMatMulNBitsRows},
+      {"ai.onnx.preview.training", kTrainingRows},
+      {"ai.onnx.ml", kMlRows},
   };
   return kDomains;
 }

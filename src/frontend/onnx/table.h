@@ -25,6 +25,12 @@ struct OpRow {
   Arity inputs, outputs;
   ConvertFn convert;
   bool takes_any = false;  // inputs may be sequences or optionals
+  // Inputs that may be left out although later ones are needed, bit i for input i.
+  uint64_t gaps = 0;
+
+  bool needs(size_t i) const {
+    return i < static_cast<size_t>(inputs.min) && (i >= 64 || (gaps >> i & 1) == 0);
+  }
 };
 
 struct DomainRows {
@@ -51,7 +57,8 @@ Status direct(NodeContext& ctx) {
 
 extern const std::span<const OpRow> kActivationRows, kAttentionRows, kConstantRows, kControlRows,
     kConvRows, kElementwiseRows, kGatherRows, kImageRows, kLossRows, kMatMulRows, kMicrosoftRows,
-    kMovementRows, kNormalizationRows, kPoolRows, kQuantizeRows, kRandomRows, kRecurrentRows,
-    kReduceRows, kSequenceRows, kShapeRows, kSignalRows, kTrainingRows, kMlRows;
+    kMicrosoftQuantizedRows, kMatMulNBitsRows, kMovementRows, kNormalizationRows, kPoolRows,
+    kQuantizeRows, kRandomRows, kRecurrentRows, kReduceRows, kSequenceRows, kShapeRows, kSignalRows,
+    kTrainingRows, kMlRows;
 
 }  // namespace ec::onnx
