@@ -2,7 +2,6 @@
 // large arguments do not overflow.
 #include <cmath>
 
-#include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "ops/shape_values.h"
 #include "support/rounding.h"
@@ -150,6 +149,8 @@ Status shrink(KernelContext& ctx) {
 
 // --- clip ---------------------------------------------------------------------------------------
 Status clip(KernelContext& ctx) {
+  for (size_t i = 1; i < 3; ++i)
+    if (ctx.has(i) && ctx.input(i).count() != 1) return ctx.fail("a bound is not a single value");
   with_compute_type(ctx.input(0).dtype, [&](auto c) {
     using C = decltype(c);
     const auto bound = [&](size_t i) -> std::optional<C> {
@@ -198,8 +199,7 @@ Status infer_clip(InferContext& ctx) {
 
 // --- prelu --------------------------------------------------------------------------------------
 Status prelu(KernelContext& ctx) {
-  const std::span<const int64_t> shapes[] = {ctx.input(0).shape, ctx.input(1).shape};
-  const BroadcastPlan plan = plan_broadcast(ctx.output(0).shape, shapes);
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 2));
   with_compute_type(ctx.input(0).dtype, [&](auto c) {
     using C = decltype(c);
     const Reader<C> x(ctx.input(0)), slope(ctx.input(1));
@@ -222,18 +222,7 @@ Status infer_prelu(InferContext& ctx) {
   if (ctx.dtype(1) != ctx.dtype(0))
     return ctx.bad_type("slope " + operand_text(ctx, 1) + " has another element type than " +
                         operand_text(ctx, 0));
-  const auto& x = ctx.shape(0);
-  const auto& slope = ctx.shape(1);
-  if (x && slope) {
-    bool fits = slope->rank() <= x->rank();
-    for (size_t i = 0; fits && i < slope->rank(); ++i) {
-      const Dim &s = (*slope)[i], &d = (*x)[x->rank() - slope->rank() + i];
-      fits = !s.is_static() || s.size() == 1 || !d.is_static() || s.size() == d.size();
-    }
-    if (!fits)
-      return ctx.bad_shape("slope " + operand_text(ctx, 1) + " does not broadcast to " +
-                           operand_text(ctx, 0));
-  }
+  EC_CHECK_OK(check_broadcasts(ctx, 1));
   return infer_same_as_first(ctx);
 }
 

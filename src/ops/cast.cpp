@@ -6,25 +6,9 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_values.h"
-#include "support/small_float.h"
 
 namespace ec::ops {
 namespace {
-
-const SmallFloatFormat* small_format(DType dtype) {
-  switch (dtype) {
-    case DType::F8E4M3FN:
-      return &kF8E4M3FN;
-    case DType::F8E4M3FNUZ:
-      return &kF8E4M3FNUZ;
-    case DType::F8E5M2:
-      return &kF8E5M2;
-    case DType::F8E5M2FNUZ:
-      return &kF8E5M2FNUZ;
-    default:
-      return nullptr;
-  }
-}
 
 enum class ScaleRounding { Up, Down, Nearest };
 
@@ -63,10 +47,8 @@ Status cast(KernelContext& ctx) {
     cast_to_e8m0(x, y, attrs);
     return {};
   }
-  if (const SmallFloatFormat* format = small_format(y.dtype); format && !attrs.saturate) {
-    const Reader<float> in(x);
-    const auto out = y.as<uint8_t>();
-    for (size_t i = 0; i < out.size(); ++i) out[i] = float_to_small(in[i], *format, false);
+  if (small_float_format(y.dtype) != nullptr && !attrs.saturate) {
+    store_unsaturated(y, Reader<float>(x).values());
     return {};
   }
   with_compute_type(x.dtype, [&](auto c) {

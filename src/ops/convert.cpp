@@ -215,6 +215,26 @@ template void store<double>(const MutableView&, std::span<const double>);
 template void store<int64_t>(const MutableView&, std::span<const int64_t>);
 template void store<uint64_t>(const MutableView&, std::span<const uint64_t>);
 
+const SmallFloatFormat* small_float_format(DType dtype) {
+  switch (dtype) {
+    case DType::F8E4M3FN:
+      return &kF8E4M3FN;
+    case DType::F8E4M3FNUZ:
+      return &kF8E4M3FNUZ;
+    case DType::F8E5M2:
+      return &kF8E5M2;
+    case DType::F8E5M2FNUZ:
+      return &kF8E5M2FNUZ;
+    default:
+      return nullptr;
+  }
+}
+
+void store_unsaturated(const MutableView& view, std::span<const float> values) {
+  const SmallFloatFormat& format = *small_float_format(view.dtype);
+  store_each<uint8_t>(view, values, [&](float v) { return float_to_small(v, format, false); });
+}
+
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t stride = 1;

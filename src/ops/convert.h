@@ -12,6 +12,8 @@
 
 namespace ec {
 
+struct SmallFloatFormat;
+
 // Fills `out` (count() elements) with the view's elements converted to C: float, double, int64_t or
 // uint64_t. Bool reads as 0 and 1.
 template <class C>
@@ -98,6 +100,11 @@ decltype(auto) with_float_type(DType dtype, F&& f) {
   if (is_float(dtype) && dtype != DType::F64) return f(float{});
   return f(double{});
 }
+
+// The format of an 8-bit float type that can hold infinity or NaN; null for all other types.
+const SmallFloatFormat* small_float_format(DType dtype);
+// As store(), for those types, without saturation: out of range becomes infinity or NaN.
+void store_unsaturated(const MutableView& view, std::span<const float> values);
 
 // Saturating conversion of a float value to an integer type's range; NaN gives 0.
 int64_t saturate_to_int64(double value);

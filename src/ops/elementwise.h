@@ -1,6 +1,7 @@
 // Shared by the element-wise families: loops over compute types and inference with a type check.
 #pragma once
 
+#include "ops/broadcast.h"
 #include "ops/define.h"
 
 namespace ec::ops {
@@ -20,6 +21,8 @@ inline constexpr TypeClass kBooleans{is_bool, "boolean"};
 inline constexpr TypeClass kAnything{is_any, "any"};
 
 Status check_type(const InferContext& ctx, size_t operand, const TypeClass& types);
+// The operand must broadcast to operand 0 without growing it.
+Status check_broadcasts(const InferContext& ctx, size_t operand);
 
 // Result 0 has the type and shape of operand 0, whose element type must be of the class.
 template <const TypeClass& kTypes>
@@ -58,6 +61,12 @@ Status map_numeric(KernelContext& ctx) {
                     [&](auto c) { map_as<decltype(c)>(ctx.input(0), ctx.output(0), F{}); });
   return {};
 }
+
+// How operands [0, count) broadcast to result 0. Fails when they do not: a result's shape can be
+// planned while an operand's is still open.
+Result<BroadcastPlan> plan_operands(const KernelContext& ctx, size_t count);
+// Whether a shape broadcasts to the target without growing it.
+bool broadcasts_to(std::span<const int64_t> shape, std::span<const int64_t> target);
 
 // Maximum and minimum as numpy has them: NaN wins.
 template <class C>

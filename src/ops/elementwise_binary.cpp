@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "ops/shape_rules.h"
 #include "ops/shape_values.h"
@@ -72,49 +71,44 @@ struct TruncatedModFn {
 };
 
 // --- loops --------------------------------------------------------------------------------------
-BroadcastPlan plan_of(const KernelContext& ctx) {
-  const std::span<const int64_t> shapes[] = {ctx.input(0).shape, ctx.input(1).shape};
-  return plan_broadcast(ctx.output(0).shape, shapes);
-}
-
 template <class C, class F>
-void pair_as(KernelContext& ctx, const F& f) {
+Status pair_as(KernelContext& ctx, const F& f) {
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 2));
   const Reader<C> a(ctx.input(0)), b(ctx.input(1));
   Writer<C> out(ctx.output(0));
-  map_broadcast<C>(plan_of(ctx), a.data(), b.data(), out.data(), f);
+  map_broadcast<C>(plan, a.data(), b.data(), out.data(), f);
   out.commit();
+  return {};
 }
 
 template <class F>
 Status pair_numeric(KernelContext& ctx) {
-  with_compute_type(ctx.input(0).dtype, [&](auto c) { pair_as<decltype(c)>(ctx, F{}); });
-  return {};
+  return with_compute_type(ctx.input(0).dtype,
+                           [&](auto c) { return pair_as<decltype(c)>(ctx, F{}); });
 }
 
 template <class F>
 Status pair_integer(KernelContext& ctx) {
-  if (ctx.input(0).dtype == DType::U64)
-    pair_as<uint64_t>(ctx, F{});
-  else
-    pair_as<int64_t>(ctx, F{});
-  return {};
+  if (ctx.input(0).dtype == DType::U64) return pair_as<uint64_t>(ctx, F{});
+  return pair_as<int64_t>(ctx, F{});
 }
 
 template <class F>
 Status compare(KernelContext& ctx) {
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 2));
   uint8_t* out = ctx.output(0).as<uint8_t>().data();
   with_compute_type(ctx.input(0).dtype, [&](auto c) {
     const Reader<decltype(c)> a(ctx.input(0)), b(ctx.input(1));
-    map_broadcast<uint8_t>(plan_of(ctx), a.data(), b.data(), out, F{});
+    map_broadcast<uint8_t>(plan, a.data(), b.data(), out, F{});
   });
   return {};
 }
 
 template <class F>
 Status logic(KernelContext& ctx) {
-  map_broadcast<uint8_t>(plan_of(ctx), ctx.input(0).as<uint8_t>().data(),
-                         ctx.input(1).as<uint8_t>().data(), ctx.output(0).as<uint8_t>().data(),
-                         F{});
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 2));
+  map_broadcast<uint8_t>(plan, ctx.input(0).as<uint8_t>().data(), ctx.input(1).as<uint8_t>().data(),
+                         ctx.output(0).as<uint8_t>().data(), F{});
   return {};
 }
 
@@ -149,11 +143,8 @@ Status bit_shift(KernelContext& ctx) {
     if (outside) return x < C{0} ? static_cast<C>(-1) : C{0};
     return static_cast<C>(x >> by);
   };
-  if (ctx.input(0).dtype == DType::U64)
-    pair_as<uint64_t>(ctx, shift);
-  else
-    pair_as<int64_t>(ctx, shift);
-  return {};
+  if (ctx.input(0).dtype == DType::U64) return pair_as<uint64_t>(ctx, shift);
+  return pair_as<int64_t>(ctx, shift);
 }
 
 // --- pow ----------------------------------------------------------------------------------------
@@ -175,60 +166,58 @@ C integer_power(C base, int64_t exponent) {
 }
 
 template <class C>
-void float_power(KernelContext& ctx) {
+void float_power(KernelContext& ctx, const BroadcastPlan& plan) {
   const Reader<C> base(ctx.input(0)), exponent(ctx.input(1));
   Writer<C> out(ctx.output(0));
   // Squares are what exporters write most.
-  if (exponent.size() == 1 && exponent[0] == C{2})
+  if (exponent.size() == 1 && base.size() == out.size() && exponent[0] == C{2})
     for (size_t i = 0; i < out.size(); ++i) out[i] = base[i] * base[i];
   else
-    map_broadcast<C>(plan_of(ctx), base.data(), exponent.data(), out.data(),
+    map_broadcast<C>(plan, base.data(), exponent.data(), out.data(),
                      [](C x, C y) { return std::pow(x, y); });
   out.commit();
 }
 
 template <class C>
-void whole_power(KernelContext& ctx) {
+void whole_power(KernelContext& ctx, const BroadcastPlan& plan) {
   const Reader<C> base(ctx.input(0));
   Writer<C> out(ctx.output(0));
   if (ctx.input(1).dtype == DType::U64) {
     // x^y = (x^(y / 2))^2 x^(y mod 2): the halved exponent fits a signed integer.
     const Reader<uint64_t> exponent(ctx.input(1));
-    map_broadcast<C>(plan_of(ctx), base.data(), exponent.data(), out.data(), [](C x, uint64_t y) {
+    map_broadcast<C>(plan, base.data(), exponent.data(), out.data(), [](C x, uint64_t y) {
       const C high = integer_power(x, static_cast<int64_t>(y >> 1));
       return wrapping_mul(wrapping_mul(high, high), y & 1 ? x : C{1});
     });
   } else {
     const Reader<int64_t> exponent(ctx.input(1));
-    map_broadcast<C>(plan_of(ctx), base.data(), exponent.data(), out.data(),
+    map_broadcast<C>(plan, base.data(), exponent.data(), out.data(),
                      [](C x, int64_t y) { return integer_power(x, y); });
   }
   out.commit();
 }
 
 Status power(KernelContext& ctx) {
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 2));
   const DType base = ctx.input(0).dtype, exponent = ctx.input(1).dtype;
   if (is_float(base)) {
     if (base == DType::F64)
-      float_power<double>(ctx);
+      float_power<double>(ctx, plan);
     else
-      float_power<float>(ctx);
+      float_power<float>(ctx, plan);
   } else if (is_float(exponent)) {
-    float_power<double>(ctx);
+    float_power<double>(ctx, plan);
   } else if (base == DType::U64) {
-    whole_power<uint64_t>(ctx);
+    whole_power<uint64_t>(ctx, plan);
   } else {
-    whole_power<int64_t>(ctx);
+    whole_power<int64_t>(ctx, plan);
   }
   return {};
 }
 
 // --- where --------------------------------------------------------------------------------------
 template <class T>
-void select(KernelContext& ctx) {
-  const std::span<const int64_t> shapes[] = {ctx.input(0).shape, ctx.input(1).shape,
-                                             ctx.input(2).shape};
-  const BroadcastPlan plan = plan_broadcast(ctx.output(0).shape, shapes);
+void select(KernelContext& ctx, const BroadcastPlan& plan) {
   const uint8_t* condition = ctx.input(0).as<uint8_t>().data();
   const T* x = ctx.input(1).as<T>().data();
   const T* y = ctx.input(2).as<T>().data();
@@ -241,18 +230,19 @@ void select(KernelContext& ctx) {
 }
 
 Status where(KernelContext& ctx) {
+  EC_TRY(const BroadcastPlan plan, plan_operands(ctx, 3));
   switch (element_size(ctx.output(0).dtype)) {
     case 1:
-      select<uint8_t>(ctx);
+      select<uint8_t>(ctx, plan);
       break;
     case 2:
-      select<uint16_t>(ctx);
+      select<uint16_t>(ctx, plan);
       break;
     case 4:
-      select<uint32_t>(ctx);
+      select<uint32_t>(ctx, plan);
       break;
     default:
-      select<uint64_t>(ctx);
+      select<uint64_t>(ctx, plan);
       break;
   }
   return {};

@@ -10,12 +10,6 @@
 
 namespace ec::ops {
 
-Status check_type(const InferContext& ctx, size_t operand, const TypeClass& types) {
-  if (types.accepts(ctx.dtype(operand))) return {};
-  return ctx.bad_type("operand " + std::to_string(operand) + " is " + operand_text(ctx, operand) +
-                      "; the elements must be " + std::string(types.what));
-}
-
 namespace {
 
 // --- functions of floats ------------------------------------------------------------------------

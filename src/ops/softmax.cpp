@@ -1,0 +1,126 @@
+// Softmax, its logarithm and hardmax along one axis. Rows are shifted by their maximum, so that no
+// exponential overflows; sums are taken in double.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/axis.h"
+#include "ops/elementwise.h"
+
+namespace ec::ops {
+namespace {
+
+// The statistics of one [size, inner] block, one column per inner index.
+template <class C>
+struct Columns {
+  std::vector<C> top;
+  std::vector<double> sum;
+};
+
+template <class C>
+void measure(const C* x, const AxisSplit& split, Columns<C>& columns) {
+  const auto inner = static_cast<size_t>(split.inner);
+  columns.top.assign(inner, -std::numeric_limits<C>::infinity());
+  columns.sum.assign(inner, 0.0);
+  for (int64_t k = 0; k < split.size; ++k)
+    for (size_t i = 0; i < inner; ++i)
+      columns.top[i] = max_of(columns.top[i], x[static_cast<size_t>(k) * inner + i]);
+}
+
+template <class C>
+void softmax_block(const C* x, C* y, const AxisSplit& split, Columns<C>& columns) {
+  const auto inner = static_cast<size_t>(split.inner);
+  const auto count = static_cast<size_t>(split.size) * inner;
+  measure(x, split, columns);
+  for (size_t at = 0; at < count; at += inner)
+    for (size_t i = 0; i < inner; ++i) {
+      y[at + i] = std::exp(x[at + i] - columns.top[i]);
+      columns.sum[i] += static_cast<double>(y[at + i]);
+    }
+  for (size_t at = 0; at < count; at += inner)
+    for (size_t i = 0; i < inner; ++i)
+      y[at + i] = static_cast<C>(static_cast<double>(y[at + i]) / columns.sum[i]);
+}
+
+template <class C>
+void log_softmax_block(const C* x, C* y, const AxisSplit& split, Columns<C>& columns) {
+  const auto inner = static_cast<size_t>(split.inner);
+  const auto count = static_cast<size_t>(split.size) * inner;
+  measure(x, split, columns);
+  for (size_t at = 0; at < count; at += inner)
+    for (size_t i = 0; i < inner; ++i)
+      columns.sum[i] += static_cast<double>(std::exp(x[at + i] - columns.top[i]));
+  for (double& sum : columns.sum) sum = std::log(sum);
+  for (size_t at = 0; at < count; at += inner)
+    for (size_t i = 0; i < inner; ++i)
+      y[at + i] = static_cast<C>(static_cast<double>(x[at + i] - columns.top[i]) - columns.sum[i]);
+}
+
+// 1 at the first maximum of each column, 0 elsewhere.
+template <class C>
+void hardmax_block(const C* x, C* y, const AxisSplit& split, Columns<C>& columns) {
+  const auto inner = static_cast<size_t>(split.inner);
+  measure(x, split, columns);
+  std::vector<bool> found(inner, false);
+  for (size_t k = 0; k < static_cast<size_t>(split.size); ++k)
+    for (size_t i = 0; i < inner; ++i) {
+      const C value = x[k * inner + i], top = columns.top[i];
+      const bool is_top = value == top || (value != value && top != top);
+      y[k * inner + i] = is_top && !found[i] ? C{1} : C{0};
+      if (is_top) found[i] = true;
+    }
+}
+
+enum class Form { Softmax, LogSoftmax, Hardmax };
+
+template <Form kForm>
+Status run_softmax(KernelContext& ctx) {
+  const ConstView& x = ctx.input(0);
+  EC_TRY(const int64_t axis, kernel_axis(ctx, ctx.attrs<AxisAttrs>().axis, x.rank()));
+  if (x.count() == 0) return {};
+  const AxisSplit split = split_at_axis(x.shape, axis);
+  with_float_type(x.dtype, [&](auto c) {
+    using C = decltype(c);
+    const Reader<C> in(x);
+    Writer<C> out(ctx.output(0));
+    Columns<C> columns;
+    const int64_t block = split.size * split.inner;
+    for (int64_t o = 0; o < split.outer; ++o) {
+      const C* from = in.data() + o * block;
+      C* to = out.data() + o * block;
+      if constexpr (kForm == Form::Softmax)
+        softmax_block(from, to, split, columns);
+      else if constexpr (kForm == Form::LogSoftmax)
+        log_softmax_block(from, to, split, columns);
+      else
+        hardmax_block(from, to, split, columns);
+    }
+    out.commit();
+  });
+  return {};
+}
+
+Status infer_softmax(InferContext& ctx) {
+  EC_CHECK_OK(check_type(ctx, 0, kFloats));
+  if (ctx.shape(0)) {
+    EC_TRY(const int64_t axis,
+           normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, ctx.shape(0)->rank()));
+    (void)axis;
+  }
+  return infer_same_as_first(ctx);
+}
+
+}  // namespace
+
+EC_OP_DEF(Softmax, .signature = "(x) -> y",
+          .summary = "exp(x) / sum(exp(x)) along an axis: positive numbers that add up to 1.",
+          .infer = infer_softmax, .reference = run_softmax<Form::Softmax>,
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
+EC_OP_DEF(LogSoftmax, .signature = "(x) -> y", .summary = "log(softmax(x)) along an axis.",
+          .infer = infer_softmax, .reference = run_softmax<Form::LogSoftmax>,
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
+EC_OP_DEF(Hardmax, .signature = "(x) -> y",
+          .summary = "1 at the first maximum along an axis, 0 elsewhere.", .infer = infer_softmax,
+          .reference = run_softmax<Form::Hardmax>, .layout = LayoutRule::AxisAttr);
+
+}  // namespace ec::ops
