@@ -45,7 +45,7 @@ class UnsupportedError : public Exception {  // EC3xxx
 class QuantizationError : public Exception {  // EC4xxx
   using Exception::Exception;
 };
-class BackendError : public Exception {  // EC5xxx, EC6xxx: memory limits and targets
+class BackendError : public Exception {  // EC5xxx, EC6xxx, EC8xxx: limits, targets, options
   using Exception::Exception;
 };
 class RuntimeError : public Exception {  // EC7xxx

@@ -41,6 +41,12 @@ Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file,
 
 Result<LoadedModel> load_model(const fs::path& path, const CompileOptions& options,
                                DiagnosticSink& sink) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    // Some formats are directories; the front ends' errors tell them apart.
+    Result<const Frontend*> frontend = choose_frontend(kFrontends, path);
+    if (!frontend) return reported(std::move(frontend).error(), path, sink);
+  }
   Result<Blob> file = map_file(path);
   if (!file) return reported(std::move(file).error(), path, sink);
   Result<LoadedModel> model = read_by_content(path, *file, options, sink);

@@ -1,12 +1,6 @@
 #include "driver/raise.h"
 
-#include <algorithm>
-
-#include "edgecompiler/error.h"
-
 namespace ec {
-
-namespace {
 
 Problem problem_of(const Diagnostic& d) {
   return {std::string(severity_name(d.severity)),
@@ -18,8 +12,6 @@ Problem problem_of(const Diagnostic& d) {
           d.notes,
           d.hint};
 }
-
-}  // namespace
 
 void raise(const Error& error, const DiagnosticSink& sink) {
   const Diagnostic& first = error.diagnostic();
@@ -37,6 +29,7 @@ void raise(const Error& error, const DiagnosticSink& sink) {
       throw QuantizationError(text, std::move(problems));
     case 5:
     case 6:
+    case 8:
       throw BackendError(text, std::move(problems));
     case 7:
       throw RuntimeError(text, std::move(problems));

@@ -3,9 +3,12 @@
 
 #include <utility>
 
+#include "edgecompiler/error.h"
 #include "support/result.h"
 
 namespace ec {
+
+Problem problem_of(const Diagnostic& diagnostic);
 
 // Throws the exception of the first error's code, carrying it and what else the sink holds.
 [[noreturn]] void raise(const Error& error, const DiagnosticSink& sink);

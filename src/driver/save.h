@@ -8,6 +8,8 @@
 
 namespace ec {
 
+// Whether the extension names a format that can be written; the error lists them.
+Status check_output_format(const std::filesystem::path& path);
 Status save_model(const Graph& graph, const std::filesystem::path& path);
 
 }  // namespace ec

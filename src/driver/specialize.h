@@ -1,4 +1,4 @@
-// Gives open dimensions their sizes: --input-shape and --dim.
+// Gives open dimensions of a graph their sizes, for files that no front end imports (.ecir).
 #pragma once
 
 #include "edgecompiler/options.h"

@@ -60,7 +60,11 @@ struct ModelSummary {
   std::map<std::string, std::string> metadata;
 };
 
+struct LoadedModel;
+
 ModelSummary summarize(const Graph& graph);
+// With the facts about the file.
+ModelSummary summarize_file(const std::string& file, const LoadedModel& model);
 
 // "1x3xHxW".
 std::string dims_text(const InterfaceSummary& value);

@@ -19,7 +19,7 @@ Result<int> parse_count(std::string_view option, std::string_view text, int64_t 
   return static_cast<int>(*value);
 }
 
-// "1x3x224x224" or "1,3,224,224".
+// "1x3x224x224" or "1,3,224,224"; "?" leaves a dimension open.
 Result<std::vector<int64_t>> parse_dims(std::string_view text) {
   std::string unified(text);
   std::replace(unified.begin(), unified.end(), 'X', 'x');
@@ -27,8 +27,9 @@ Result<std::vector<int64_t>> parse_dims(std::string_view text) {
   std::vector<int64_t> dims;
   if (unified.empty()) return dims;  // a scalar
   for (const std::string_view part : split(unified, 'x')) {
-    const std::optional<int64_t> size = parse_int(trim(part));
-    if (!size || *size < 0 || *size > kMaxDimension)
+    const bool open = trim(part) == "?" || trim(part) == "-1";
+    const std::optional<int64_t> size = open ? -1 : parse_int(trim(part));
+    if (!size || *size < -1 || *size > kMaxDimension)
       return usage_error(fmt::format("'{}' is no list of sizes", printable(text)),
                          "write --input-shape NAME:1x3x224x224 or NAME:1,3,224,224");
     dims.push_back(*size);
@@ -36,14 +37,23 @@ Result<std::vector<int64_t>> parse_dims(std::string_view text) {
   return dims;
 }
 
-// NAME:DIMS. The last colon separates, since names such as "input:0" are common.
+// NAME:DIMS, several of them separated by commas as trtexec has it. The last colon of each
+// separates, since names such as "input:0" are common.
 Status set_input_shape(Settings& s, std::string_view value) {
-  const size_t colon = value.rfind(':');
-  const bool bare = colon == std::string_view::npos;
-  EC_TRY(std::vector<int64_t> dims, parse_dims(bare ? value : value.substr(colon + 1)));
-  // Without a name: the first input.
-  const std::string name(bare ? std::string_view("0") : value.substr(0, colon));
-  s.compile.input_shapes[name] = std::move(dims);
+  std::vector<std::string> items;
+  for (const std::string_view piece : split(value, ',')) {
+    // A piece without a name is one more size of the item before it.
+    if (items.empty() || piece.find(':') != std::string_view::npos)
+      items.emplace_back(piece);
+    else
+      items.back() += fmt::format(",{}", piece);
+  }
+  for (const std::string_view item : items) {
+    const size_t colon = item.rfind(':');
+    const bool bare = colon == std::string_view::npos;
+    EC_TRY(std::vector<int64_t> dims, parse_dims(bare ? item : item.substr(colon + 1)));
+    s.compile.input_shapes[std::string(bare ? "" : item.substr(0, colon))] = std::move(dims);
+  }
   return {};
 }
 
@@ -112,7 +122,7 @@ constexpr OptionDef kOptions[] = {
      "device to compile for; `edgecompile targets` lists them (default: cpu)",
      [](Settings& s, std::string_view v) { return s.compile.target = v, Status(); }},
     {"input-shape", 0, "NAME:DIMS", "Model", kModel, Complete::Nothing,
-     "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; without NAME: the first input", set_input_shape},
+     "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; NAME may be left out for the only input, and ? leaves a size open", set_input_shape},
     {"dim", 0, "NAME=N", "Model", kModel, Complete::Nothing,
      "size of an open dimension by its name in the model; may be repeated", set_dim},
 

@@ -85,10 +85,7 @@ std::string summary_text(const ModelSummary& s, int verbosity) {
 Status run_inspect(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& file = settings.arguments.front();
   EC_TRY(const LoadedModel model, load_model(file, settings.compile, sink));
-  ModelSummary summary = summarize(*model.graph);
-  summary.file = file;
-  summary.format = model.format;
-  summary.file_bytes = model.file_bytes;
+  const ModelSummary summary = summarize_file(file, model);
   if (!settings.quiet) output.text = summary_text(summary, settings.verbosity);
   if (settings.json) output.json = summary_json(summary, true);
   return {};

@@ -1,0 +1,41 @@
+// The public functions of compile.h.
+#include "driver/check.h"
+#include "driver/compile.h"
+#include "driver/load.h"
+#include "driver/raise.h"
+#include "edgecompiler/compile.h"
+
+namespace ec {
+namespace {
+
+CompileResult result_of(const CompileReport& report, const DiagnosticSink& sink) {
+  CompileResult result{report.output.string(), report.target, compile_json(report), {}};
+  for (const Diagnostic& diagnostic : sink.diagnostics())
+    result.warnings.push_back(problem_of(diagnostic));
+  return result;
+}
+
+}  // namespace
+
+CompileResult compile(const std::string& model, const CompileOptions& options) {
+  DiagnosticSink sink;
+  return result_of(value_or_raise(compile_model(model, options, sink), sink), sink);
+}
+
+CompileResult optimize(const std::string& model, const CompileOptions& options) {
+  DiagnosticSink sink;
+  return result_of(value_or_raise(optimize_model(model, options, sink), sink), sink);
+}
+
+std::string inspect(const std::string& model, const CompileOptions& options) {
+  DiagnosticSink sink;
+  const LoadedModel loaded = value_or_raise(load_model(model, options, sink), sink);
+  return summary_json(summarize_file(model, loaded), true);
+}
+
+std::string check(const std::string& model, const CompileOptions& options) {
+  DiagnosticSink sink;
+  return check_json(value_or_raise(check_model(model, options, sink), sink));
+}
+
+}  // namespace ec

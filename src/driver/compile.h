@@ -1,0 +1,31 @@
+// The work of `compile` and `optimize`: model file in, rewritten model file out, with a report.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "driver/summary.h"
+#include "edgecompiler/options.h"
+#include "passes/manager.h"
+#include "support/result.h"
+
+namespace ec {
+
+struct CompileReport {
+  std::string model, target;  // target is empty for optimize
+  ModelSummary before, after;
+  PipelineReport passes;
+  std::filesystem::path output;  // empty: nothing was written
+  int64_t output_bytes = 0;
+  double load_ms = 0, save_ms = 0;
+};
+
+// Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model.
+Result<CompileReport> compile_model(const std::filesystem::path& model,
+                                    const CompileOptions& options, DiagnosticSink& sink);
+// Writes the optimised graph to options.output (.onnx or .ecir); without it nothing is written.
+Result<CompileReport> optimize_model(const std::filesystem::path& model,
+                                     const CompileOptions& options, DiagnosticSink& sink);
+std::string compile_json(const CompileReport& report);
+
+}  // namespace ec
