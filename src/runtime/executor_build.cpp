@@ -171,6 +171,7 @@ class Builder {
     step.alias = !step.dynamic && alias_view(op);
     if (!step.alias && !step.dynamic && !p_.options.reference)
       step.fast = prepare_op(instance(op), {*p_.table, p_.pool->threads()});
+    if (step.fast != nullptr) p_.memory.constant_bytes += step.fast->packed_bytes();
     if (!step.alias && step.fast == nullptr) step.context = std::make_unique<StepContext>(p_, op);
     p_.steps.push_back(std::move(step));
   }

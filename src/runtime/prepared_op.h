@@ -70,7 +70,8 @@ class PreparedOp {
   virtual size_t scratch_bytes() const { return 0; }
   // True if result 0 may lie in the memory of operand i (which nobody reads afterwards).
   virtual bool in_place(size_t) const { return false; }
-  // Operands that were packed at preparation need no memory at run time.
+  // Memory of weights packed at preparation.
+  virtual size_t packed_bytes() const { return 0; }
   virtual Status run(const RunArgs& args) = 0;
 };
 

@@ -187,17 +187,23 @@ void Conv2d::pack_product(const float* weights, WeightStrides w, const float* bi
   layout_ = PanelLayout::make(*table_, out, shape_.groups, blocks);
   weights_ = AlignedBuffer<float>(layout_.size());
   zeros_ = AlignedBuffer<float>(static_cast<size_t>(shape_.in_c * (merged_ ? shape_.kernel_w : 1)));
-  // One group at a time in (y, x, i) x o order, the order in which the inner loop walks K.
+  // K runs over (y, x, i), the order in which the inner loop walks it. Weights that lie so need no
+  // copy in between; others are put in order one filter at a time.
   const int64_t k = blocks.total();
-  AlignedBuffer<float> ordered(static_cast<size_t>(k * out));
+  const bool in_order = w.in == 1 && w.column == in && w.row == shape_.kernel_w * in && w.out == k;
+  AlignedBuffer<float> ordered(in_order ? 0 : static_cast<size_t>(k * out));
   for (int64_t g = 0; g < shape_.groups; ++g) {
-    float* to = ordered.data();
-    for (int64_t y = 0; y < shape_.kernel_h; ++y)
-      for (int64_t x = 0; x < shape_.kernel_w; ++x)
-        for (int64_t i = 0; i < in; ++i)
-          for (int64_t o = 0; o < out; ++o)
-            *to++ = weights[(g * out + o) * w.out + i * w.in + y * w.row + x * w.column];
-    pack_panels(*table_, layout_, g, {ordered.data(), out, 1}, weights_.data());
+    const float* first = weights + g * out * w.out;
+    if (!in_order) {
+      float* to = ordered.data();
+      for (int64_t o = 0; o < out; ++o)
+        for (int64_t y = 0; y < shape_.kernel_h; ++y)
+          for (int64_t x = 0; x < shape_.kernel_w; ++x)
+            for (int64_t i = 0; i < in; ++i)
+              *to++ = first[o * w.out + i * w.in + y * w.row + x * w.column];
+      first = ordered.data();
+    }
+    pack_panels(*table_, layout_, g, {first, 1, k}, weights_.data());
   }
   if (bias == nullptr) return;
   bias_ = AlignedBuffer<float>(static_cast<size_t>(layout_.padded_n() * shape_.groups));

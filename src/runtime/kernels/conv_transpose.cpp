@@ -33,6 +33,12 @@ size_t ConvTranspose2d::scratch_bytes(int threads) const {
   return (columns + kAlignment - 1) / kAlignment * kAlignment + product;
 }
 
+size_t ConvTranspose2d::packed_bytes() const {
+  size_t bytes = bias_.size() * sizeof(float);
+  for (const PackedGemm& product : products_) bytes += product.packed_bytes();
+  return bytes;
+}
+
 void ConvTranspose2d::run(const float* x, float* y, ThreadPool& pool, std::byte* scratch) const {
   const int64_t pixels = shape_.in_h * shape_.in_w;
   auto* columns = reinterpret_cast<float*>(scratch);

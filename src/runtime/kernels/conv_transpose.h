@@ -17,6 +17,7 @@ class ConvTranspose2d {
 
   size_t scratch_bytes(int threads) const;
   void run(const float* x, float* y, ThreadPool& pool, std::byte* scratch) const;
+  size_t packed_bytes() const;
 
  private:
   void scatter(const float* columns, float* y, int64_t image, int64_t group,

@@ -64,6 +64,8 @@ class ConvOp final : public PreparedOp {
     return work_ + in_.bytes() + out_.bytes() * (residual_ ? 2 : 1);
   }
 
+  size_t packed_bytes() const override { return kernel_.packed_bytes(); }
+
   bool in_place(size_t i) const override {
     if constexpr (requires { kernel_.residual_in_place(); })
       return i == 3 && residual_ && !first_ && kernel_.residual_in_place();

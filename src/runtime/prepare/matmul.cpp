@@ -65,7 +65,7 @@ Prepared packed(const float* b, bool transpose_b, int64_t m, int64_t k, int64_t 
       [kernel, m, k, n](const RunArgs& args) {
         kernel->run(args.in(0), k, m, args.out(), n, nullptr, args.pool, args.scratch);
       },
-      kernel->scratch_bytes(m, ctx.threads));
+      kernel->scratch_bytes(m, ctx.threads), 0, kernel->packed_bytes());
 }
 
 }  // namespace
@@ -160,6 +160,7 @@ Prepared gemm(const OpInstance& op, const PrepareContext& ctx) {
   if (!matrix) return core;
   const kernels::BinaryPlan plan(op.output().shape, op.input(2).shape);
   const size_t scratch = core->scratch_bytes();
+  const size_t bytes = core->packed_bytes();
   const kernels::KernelTable* table = &ctx.table;
   return make_op(
       [core = std::shared_ptr<PreparedOp>(std::move(core)), plan, table,
@@ -169,7 +170,7 @@ Prepared gemm(const OpInstance& op, const PrepareContext& ctx) {
                  epilogue);
         return {};
       },
-      scratch);
+      scratch, 0, bytes);
 }
 
 }  // namespace ec::prepare

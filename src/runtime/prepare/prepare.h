@@ -68,9 +68,10 @@ std::optional<std::vector<int64_t>> constant_ints(const OpInstance& op, size_t i
 template <class F>
 class FunctionOp final : public PreparedOp {
  public:
-  FunctionOp(F run, size_t scratch, uint32_t in_place)
-      : run_(std::move(run)), scratch_(scratch), in_place_(in_place) {}
+  FunctionOp(F run, size_t scratch, uint32_t in_place, size_t packed)
+      : run_(std::move(run)), scratch_(scratch), in_place_(in_place), packed_(packed) {}
   size_t scratch_bytes() const override { return scratch_; }
+  size_t packed_bytes() const override { return packed_; }
   bool in_place(size_t i) const override { return i < 32 && (in_place_ >> i & 1U) != 0; }
   Status run(const RunArgs& args) override {
     if constexpr (std::is_void_v<std::invoke_result_t<F&, const RunArgs&>>) {
@@ -85,12 +86,13 @@ class FunctionOp final : public PreparedOp {
   F run_;
   size_t scratch_;
   uint32_t in_place_;
+  size_t packed_;
 };
 
 // `in_place` has bit i set if result 0 may share the memory of operand i.
 template <class F>
-Prepared make_op(F run, size_t scratch = 0, uint32_t in_place = 0) {
-  return std::make_unique<FunctionOp<F>>(std::move(run), scratch, in_place);
+Prepared make_op(F run, size_t scratch = 0, uint32_t in_place = 0, size_t packed = 0) {
+  return std::make_unique<FunctionOp<F>>(std::move(run), scratch, in_place, packed);
 }
 
 }  // namespace ec::prepare
