@@ -369,5 +369,41 @@ TEST(FastKernels, Movement) {
   });
 }
 
+TEST(FastKernels, Normalisation) {
+  std::vector<Case> cases;
+  for (const OpKind kind : {OpKind::Softmax, OpKind::LogSoftmax})
+    cases.push_back({"softmax", kind, {x({3, 5, 37})}, AxisAttrs{.axis = 2}});
+  cases.push_back({"softmax middle", OpKind::Softmax, {x({3, 5, 37})}, AxisAttrs{.axis = 1}});
+  cases.push_back({"softmax first", OpKind::Softmax, {x({30, 5})}, AxisAttrs{.axis = 0}});
+  cases.push_back({"layer norm",
+                   OpKind::LayerNorm,
+                   {x({3, 5, 37}), w({37}), w({37})},
+                   LayerNormAttrs{.axis = 2, .epsilon = 1e-3f}});
+  cases.push_back({"layer norm, two axes",
+                   OpKind::LayerNorm,
+                   {x({3, 5, 7}), w({5, 7})},
+                   LayerNormAttrs{.axis = 1}});
+  cases.push_back(
+      {"rms norm", OpKind::RmsNorm, {x({3, 5, 37}), w({37})}, LayerNormAttrs{.axis = -1}});
+  for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
+    const Sizes shape = image(layout, {2, 12, 5, 7});
+    BatchNormAttrs batch;
+    batch.layout = layout;
+    cases.push_back({"batch norm",
+                     OpKind::BatchNorm,
+                     {x(shape), w({12}), w({12}), w({12}), positive({12}, true)},
+                     batch});
+    InstanceNormAttrs instance;
+    instance.layout = layout;
+    cases.push_back(
+        {"instance norm", OpKind::InstanceNorm, {x(shape), w({12}), w({12})}, instance});
+    GroupNormAttrs group;
+    group.layout = layout;
+    group.groups = 3;
+    cases.push_back({"group norm", OpKind::GroupNorm, {x(shape), w({12}), x({12})}, group});
+  }
+  check_all(cases);
+}
+
 }  // namespace
 }  // namespace ec

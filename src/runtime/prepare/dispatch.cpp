@@ -65,6 +65,13 @@ PrepareFn find_prepare(OpKind kind) {
     case OpKind::LayerNorm:
     case OpKind::RmsNorm:
       return prepare::norm;
+    case OpKind::InstanceNorm:
+    case OpKind::GroupNorm:
+      return prepare::group_norm;
+    case OpKind::DepthToSpace:
+      return prepare::depth_to_space;
+    case OpKind::SpaceToDepth:
+      return prepare::space_to_depth;
     case OpKind::BatchNorm:
       return prepare::batch_norm;
     case OpKind::ReduceSum:

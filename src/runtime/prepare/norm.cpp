@@ -54,6 +54,34 @@ std::optional<Split3> split_axes(const OperandInfo& x, std::vector<int64_t> axes
   return s;
 }
 
+// Softmax along an axis with others inside it: the rows inside are treated as vectors.
+Prepared column_softmax(int64_t outer, int64_t n, int64_t inner, const PrepareContext& ctx) {
+  const kernels::KernelTable* table = &ctx.table;
+  const size_t pointers = align_up(static_cast<size_t>(n) * sizeof(const float*));
+  const size_t row = align_up(static_cast<size_t>(inner) * sizeof(float));
+  const size_t stride = pointers + row;
+  return make_op(
+      [=](const RunArgs& args) {
+        args.pool.parallel_for(outer, [&](int64_t o, int thread) {
+          std::byte* scratch = args.scratch + static_cast<size_t>(thread) * stride;
+          auto** rows = reinterpret_cast<const float**>(scratch);
+          auto* total = reinterpret_cast<float*>(scratch + pointers);
+          const float* x = args.in(0) + o * n * inner;
+          float* y = args.out() + o * n * inner;
+          for (int64_t i = 0; i < n; ++i) rows[i] = x + i * inner;
+          table->gather_max(rows, n, total, inner);
+          const auto sub = table->binary[static_cast<size_t>(kernels::BinaryOp::Sub)].vv;
+          const auto div = table->binary[static_cast<size_t>(kernels::BinaryOp::Div)].vv;
+          for (int64_t i = 0; i < n; ++i) sub(x + i * inner, total, y + i * inner, inner);
+          table->unary[static_cast<size_t>(kernels::UnaryOp::Exp)](y, y, n * inner, 0.0F, 0.0F);
+          for (int64_t i = 0; i < n; ++i) rows[i] = y + i * inner;
+          table->gather_sum(rows, n, total, inner, 1.0F);
+          for (int64_t i = 0; i < n; ++i) div(y + i * inner, total, y + i * inner, inner);
+        });
+      },
+      stride * static_cast<size_t>(ctx.threads), 0b1);
+}
+
 }  // namespace
 
 Prepared softmax(const OpInstance& op, const PrepareContext& ctx) {
@@ -61,10 +89,14 @@ Prepared softmax(const OpInstance& op, const PrepareContext& ctx) {
   if (!x.is_f32() || x.rank() == 0) return nullptr;
   const size_t axis = axis_of(op.attrs<AxisAttrs>().axis, x.rank());
   const int64_t n = x.shape[axis];
-  if (tail(x, axis) != n) return nullptr;
+  const int64_t inner = tail(x, axis) / n;
   const int64_t rows = x.count() / n;
   const bool logarithm = op.op.kind() == OpKind::LogSoftmax;
   const kernels::KernelTable* table = &ctx.table;
+  if (inner != 1) {
+    if (logarithm) return nullptr;
+    return column_softmax(rows / inner, n, inner, ctx);
+  }
   return make_op(
       [=](const RunArgs& args) {
         for_rows(args.pool, rows, n, [&](int64_t r) {

@@ -31,6 +31,9 @@ Prepared concat(const OpInstance& op, const PrepareContext& ctx);
 Prepared split(const OpInstance& op, const PrepareContext& ctx);
 Prepared slice(const OpInstance& op, const PrepareContext& ctx);
 Prepared pad(const OpInstance& op, const PrepareContext& ctx);
+Prepared group_norm(const OpInstance& op, const PrepareContext& ctx);
+Prepared depth_to_space(const OpInstance& op, const PrepareContext& ctx);
+Prepared space_to_depth(const OpInstance& op, const PrepareContext& ctx);
 Prepared gather(const OpInstance& op, const PrepareContext& ctx);
 
 inline size_t align_up(size_t n) {
