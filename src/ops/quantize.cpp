@@ -90,8 +90,7 @@ void for_each_element(const Granularity& g, F&& f) {
     }
 }
 
-// --- kernels
-// --------------------------------------------------------------------------------------
+// --- kernels ------------------------------------------------------------------------------------
 template <class C>
 std::vector<C> zero_points(const KernelContext& ctx, size_t count) {
   if (!ctx.has(2)) return std::vector<C>(count, C{0});
@@ -177,8 +176,7 @@ Status dynamic_quantize(KernelContext& ctx) {
   return {};
 }
 
-// --- inference
-// ------------------------------------------------------------------------------------
+// --- inference ----------------------------------------------------------------------------------
 Dim ceil_div(const Dim& size, int64_t block) {
   if (!size.is_static()) return block == 1 ? size : Dim::unknown();
   return size.size() / block + (size.size() % block != 0 ? 1 : 0);

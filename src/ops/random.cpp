@@ -1,4 +1,5 @@
-// Random tensors and dropout. Results depend on the seed alone, never on time or order.
+// Random tensors and dropout. Results depend on the seed alone: they are the numbers that numpy's
+// RandomState gives for it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,19 +10,18 @@
 namespace ec::ops {
 namespace {
 
-RandomStream stream_of(int64_t seed) { return RandomStream(static_cast<uint64_t>(seed)); }
+RandomState state_of(int64_t seed) { return RandomState(static_cast<uint64_t>(seed)); }
 
-// --- kernels
-// --------------------------------------------------------------------------------------
+// --- kernels ------------------------------------------------------------------------------------
 Status random_uniform(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RandomUniformAttrs>();
-  const RandomStream random = stream_of(attrs.seed);
+  RandomState random = state_of(attrs.seed);
   with_float_type(attrs.dtype, [&](auto c) {
     using C = decltype(c);
     const auto low = static_cast<C>(attrs.low), high = static_cast<C>(attrs.high);
     Writer<C> y(ctx.output(0));
     for (size_t i = 0; i < y.size(); ++i) {
-      const C value = low + static_cast<C>(random.uniform(i)) * (high - low);
+      const C value = static_cast<C>(random.uniform()) * (high - low) + low;
       // Rounding must not reach the excluded end.
       y[i] = value == high ? std::nextafter(high, low) : value;
     }
@@ -30,39 +30,32 @@ Status random_uniform(KernelContext& ctx) {
   return {};
 }
 
-// Box-Muller: two uniform numbers give one normal number.
-double normal(const RandomStream& random, uint64_t i) {
-  constexpr double kTwoPi = 6.283185307179586477;
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - random.uniform(2 * i)));
-  return radius * std::cos(kTwoPi * random.uniform(2 * i + 1));
-}
-
 Status random_normal(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RandomNormalAttrs>();
-  const RandomStream random = stream_of(attrs.seed);
+  RandomState random = state_of(attrs.seed);
   with_float_type(attrs.dtype, [&](auto c) {
     using C = decltype(c);
     Writer<C> y(ctx.output(0));
     for (size_t i = 0; i < y.size(); ++i)
-      y[i] = static_cast<C>(static_cast<double>(attrs.mean) +
-                            static_cast<double>(attrs.scale) * normal(random, i));
+      y[i] = static_cast<C>(random.normal()) * static_cast<C>(attrs.scale) +
+             static_cast<C>(attrs.mean);
     y.commit();
   });
   return {};
 }
 
 Status bernoulli(KernelContext& ctx) {
-  const RandomStream random = stream_of(ctx.attrs<BernoulliAttrs>().seed);
+  RandomState random = state_of(ctx.attrs<BernoulliAttrs>().seed);
   const Reader<double> x(ctx.input(0));
   std::vector<int64_t> draws(x.size());
-  for (size_t i = 0; i < x.size(); ++i) draws[i] = random.uniform(i) < x[i] ? 1 : 0;
+  for (size_t i = 0; i < x.size(); ++i) draws[i] = random.bernoulli(x[i]) ? 1 : 0;
   store<int64_t>(ctx.output(0), draws);
   return {};
 }
 
 Status multinomial(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<MultinomialAttrs>();
-  const RandomStream random = stream_of(attrs.seed);
+  RandomState random = state_of(attrs.seed);
   const Reader<double> x(ctx.input(0));
   const auto batch = static_cast<size_t>(ctx.input(0).shape[0]);
   const auto classes = static_cast<size_t>(ctx.input(0).shape[1]);
@@ -77,7 +70,7 @@ Status multinomial(KernelContext& ctx) {
     double sum = 0.0;
     for (size_t k = 0; k < classes; ++k) reach[k] = sum += std::exp(row[k] - top);
     for (size_t s = 0; s < samples; ++s) {
-      const double at = random.uniform(b * samples + s) * sum;
+      const double at = random.uniform() * sum;
       const auto found = std::upper_bound(reach.begin(), reach.end(), at);
       const auto index = std::min(static_cast<size_t>(found - reach.begin()), classes - 1);
       draws[b * samples + s] = static_cast<int64_t>(index);
@@ -87,8 +80,7 @@ Status multinomial(KernelContext& ctx) {
   return {};
 }
 
-// --- dropout
-// --------------------------------------------------------------------------------------
+// --- dropout ------------------------------------------------------------------------------------
 Result<double> dropout_ratio(const KernelContext& ctx) {
   const bool training = ctx.has(2) && ctx.input(2).count() == 1 && ctx.input(2).as<uint8_t>()[0];
   if (!training) return 0.0;
@@ -99,27 +91,28 @@ Result<double> dropout_ratio(const KernelContext& ctx) {
   return ratio;
 }
 
+template <class C>
+void drop(KernelContext& ctx, double ratio, std::span<const uint8_t> kept) {
+  const Reader<C> in(ctx.input(0));
+  Writer<C> out(ctx.output(0));
+  const C scale = static_cast<C>(1.0 / (1.0 - ratio));
+  for (size_t i = 0; i < in.size(); ++i) out[i] = kept[i] != 0 ? in[i] * scale : C{0};
+  out.commit();
+}
+
 Status dropout(KernelContext& ctx) {
   EC_TRY(const double ratio, dropout_ratio(ctx));
-  const RandomStream random = stream_of(ctx.attrs<DropoutAttrs>().seed);
   const ConstView& x = ctx.input(0);
-  const auto keeps = [&](size_t i) { return ratio == 0.0 || random.uniform(i) >= ratio; };
-  if (ctx.num_outputs() > 1) {
-    const auto mask = ctx.output(1).as<uint8_t>();
-    for (size_t i = 0; i < mask.size(); ++i) mask[i] = keeps(i) ? 1 : 0;
-  }
+  std::vector<uint8_t> kept(static_cast<size_t>(x.count()), 1);
   if (ratio == 0.0) {
     if (const size_t bytes = x.bytes(); bytes > 0) std::memcpy(ctx.output(0).data, x.data, bytes);
-    return {};
+  } else {
+    RandomState random = state_of(ctx.attrs<DropoutAttrs>().seed);
+    for (uint8_t& keep : kept) keep = random.uniform() >= ratio ? 1 : 0;
+    with_float_type(x.dtype, [&](auto c) { drop<decltype(c)>(ctx, ratio, kept); });
   }
-  with_float_type(x.dtype, [&](auto c) {
-    using C = decltype(c);
-    const Reader<C> in(x);
-    Writer<C> out(ctx.output(0));
-    const C scale = static_cast<C>(1.0 / (1.0 - ratio));
-    for (size_t i = 0; i < in.size(); ++i) out[i] = keeps(i) ? in[i] * scale : C{0};
-    out.commit();
-  });
+  if (ctx.num_outputs() > 1)
+    std::copy(kept.begin(), kept.end(), ctx.output(1).as<uint8_t>().begin());
   return {};
 }
 

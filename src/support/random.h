@@ -1,29 +1,33 @@
-// A small counter-based random generator: element i of a stream depends only on the seed and i, so
-// results repeat on every machine, whatever the order of computation.
+// Random numbers that repeat on every machine: the Mersenne Twister (MT19937, Matsumoto and
+// Nishimura 1998) with the conversions of numpy.random.RandomState, so that a seed gives numpy's
+// numbers.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 namespace ec {
 
-class RandomStream {
+class RandomState {
  public:
-  explicit RandomStream(uint64_t seed) : base_(mix(seed + kStep)) {}
+  // numpy takes seeds of 32 bits; the halves of a longer one are joined.
+  explicit RandomState(uint64_t seed);
 
-  uint64_t bits(uint64_t i) const { return mix(base_ + (i + 1) * kStep); }
-  // Uniform in [0, 1), 53 bits.
-  double uniform(uint64_t i) const { return static_cast<double>(bits(i) >> 11) * 0x1p-53; }
+  double uniform();  // [0, 1), 53 bits
+  double normal();   // mean 0, deviation 1: polar Box-Muller
+  // 1 with the given probability, else 0: numpy's binomial of one trial.
+  bool bernoulli(double probability);
 
  private:
-  // SplitMix64 (Steele, Lea, Flood 2014): the golden-ratio step and its output mixer.
-  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
-  static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  static constexpr size_t kSize = 624;
 
-  uint64_t base_;
+  uint32_t next();
+  void refill();
+
+  std::array<uint32_t, kSize> state_;
+  size_t position_ = kSize;
+  std::optional<double> spare_normal_;
 };
 
 }  // namespace ec

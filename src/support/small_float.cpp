@@ -77,9 +77,8 @@ unsigned nan_bits(const SmallFloatFormat& f, unsigned sign_bit) {
     case Special::NanOnly:
       return sign_bit - 1;
     case Special::NegZeroNan:
+    case Special::None:  // has no NaN: negative zero stands for it, as in ONNX
       return sign_bit;
-    case Special::None:
-      return limits_of(f).largest_finite;
   }
   return 0;
 }

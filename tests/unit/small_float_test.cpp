@@ -65,6 +65,8 @@ TEST(SmallFloat, OutOfRangeSaturatesOrNot) {
   EXPECT_EQ(float_to_small(-1e6f, kF8E5M2, true), 0xfb);
   EXPECT_EQ(float_to_small(-1e6f, kF8E5M2, false), 0xfc);
   EXPECT_EQ(float_to_small(INFINITY, kF8E5M2FNUZ, false), 0x80);
+  EXPECT_EQ(float_to_small(INFINITY, kF4E2M1, false), 0x7);
+  EXPECT_EQ(float_to_small(NAN, kF4E2M1, true), 0x8);
 }
 
 TEST(SmallFloat, PowerOfTwoScale) {
