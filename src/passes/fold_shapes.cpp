@@ -9,7 +9,7 @@
 #include "ops/convert.h"
 #include "passes/match.h"
 #include "passes/registry.h"
-#include "passes/rewriter.h"
+#include "passes/shapes.h"
 
 namespace ec::passes {
 namespace {
@@ -29,7 +29,8 @@ bool fold_known_integers(Rewriter& rewriter, Operation* op) {
   std::vector<Tensor*> constants(op->outputs().size(), nullptr);
   for (size_t i = 0; i < op->outputs().size(); ++i) {
     const Tensor* output = op->output(i);
-    if (!is_integer(output->dtype()) || !output->type().is_static()) continue;
+    if (!is_integer(output->dtype()) && output->dtype() != DType::Bool) continue;
+    if (!output->type().is_static()) continue;
     const auto values = int_values(output);
     if (!values || output->type().num_elements() != static_cast<int64_t>(values->size())) continue;
     if (rewriter.graph().is_unused(output)) continue;
@@ -47,36 +48,16 @@ bool fold_reshape_target(Rewriter& rewriter, Operation* op) {
   const Tensor* x = op->input(0);
   const std::optional<Shape>& result = op->output()->shape();
   if (!result) return false;
+  // What the target says may be sharper than the result's type: its symbols are the input's.
+  Shape to = *result;
   const auto& dims = op->input(1)->dim_values();
-  std::vector<int64_t> target;
-  int open = 0;
-  bool copies = false;
-  for (size_t i = 0; i < result->rank(); ++i) {
-    const Dim dim = (*result)[i].is_static() || !dims || dims->size() != result->rank()
-                        ? (*result)[i]
-                        : (*dims)[i];
-    const bool same = x->shape() && i < x->shape()->rank() && dim.same_size((*x->shape())[i]);
-    if (dim.is_static()) {
-      target.push_back(dim.size());
-    } else if (same) {
-      target.push_back(0);
-      copies = true;
-    } else {
-      target.push_back(-1);
-      ++open;
-    }
-  }
-  if (open > 1) return false;
-  // With an empty dimension -1 has no answer, and 0 would be read as "copy".
-  for (const Dim& dim : *result)
-    if (dim == Dim(0)) {
-      if (open > 0 || copies) return false;
-      rewriter.graph().set_attrs(op, ReshapeAttrs{.allow_zero = true});
-      rewriter.set_operand(op, 1, rewriter.ints(target));
-      return true;
-    }
-  rewriter.graph().set_attrs(op, ReshapeAttrs{});
-  rewriter.set_operand(op, 1, rewriter.ints(target));
+  if (dims && dims->size() == to.rank())
+    for (size_t i = 0; i < to.rank(); ++i)
+      if (!to[i].is_static() && (*dims)[i].is_symbol()) to[i] = (*dims)[i];
+  const auto target = reshape_target(x->shape(), to);
+  if (!target) return false;
+  rewriter.graph().set_attrs(op, ReshapeAttrs{.allow_zero = target->allow_zero});
+  rewriter.set_operand(op, 1, rewriter.ints(target->sizes));
   return true;
 }
 

@@ -12,16 +12,47 @@ constexpr std::string_view kCanonicalise =
     // constant and the arithmetic behind it dies.
     "fold-shapes,"
     "fold-constants,"
+    // Removal before the rest: the others match what is next to each other.
+    "eliminate-identities,"
+    "simplify-algebra,"
+    "simplify-slices,"
+    // Transposes that move nothing become reshapes, which then merge.
+    "simplify-transposes,"
+    "simplify-reshapes,"
     // After folding, which makes equal constants.
     "common-subexpressions,"
     // Last: collects what the others left unread.
     "eliminate-dead-code";
 
+constexpr std::string_view kOptimize =
+    "canonicalise,"
+    // Patterns before fusion: a constant that fusion moves into weights (the 3 of hard_sigmoid)
+    // hides the pattern it belongs to.
+    "recover-norms,"
+    "recover-group-norm,"
+    "recover-activations,"
+    // One form of linear layers before anything is merged into them.
+    "canonicalise-linear,"
+    // Pads first: normalisation in front of a convolution is merged only where nothing is padded.
+    "fuse-pads,"
+    // A bias behind a convolution before the normalisation behind that, and what is left after it.
+    "fuse-scale-bias,"
+    "fuse-conv-bn,"
+    "fuse-scale-bias,"
+    "canonicalise";
+
+constexpr std::string_view kRuntime =
+    "optimize,"
+    // After all fusion into weights: an activation closes a weighted sum.
+    "fuse-activations,"
+    "canonicalise";
+
 constexpr NamedPipeline kPipelines[] = {
     {"none", "Nothing: the graph as imported.", ""},
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
-    {"optimize", "The target-independent optimised graph.", "canonicalise"},
-    {"runtime", "What the CPU session executes.", "optimize"},
+    {"optimize", "The target-independent optimised graph, which model formats can express.",
+     kOptimize},
+    {"runtime", "What the CPU session executes.", kRuntime},
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "passes/rewriter.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
+#include "ops/kernel.h"
 #include "ops/op_def.h"
 
 namespace ec {
@@ -39,6 +41,28 @@ Result<Tensor*> Rewriter::transpose(Tensor* x, std::vector<int64_t> perm,
   return add(OpKind::Transpose, {x}, TransposeAttrs{.perm = std::move(perm)}, from);
 }
 
+Result<Tensor*> Rewriter::add_folded(OpKind kind, std::vector<Tensor*> constants, Attrs attrs) {
+  std::vector<Value> values(constants.size());
+  std::vector<const Value*> operands(constants.size(), nullptr);
+  size_t bytes = 64;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    if (constants[i] == nullptr) continue;
+    values[i] = Value(constants[i]->dtype(), constants[i]->shape()->sizes(), constants[i]->data());
+    operands[i] = &values[i];
+    bytes = std::max(bytes, values[i].data.size());
+  }
+  OpSpec spec;
+  spec.attrs = std::move(attrs);
+  EC_TRY(Operation * op, add_op(kind, std::move(constants), std::move(spec)));
+  auto results = evaluate(*op, operands, bytes);
+  if (!results.ok()) return op->output();
+  Value& value = results->front();
+  TensorType type = value.type();
+  Tensor* constant = graph_.add_constant("", std::move(type), std::move(value.data));
+  erase_if_unused(op);
+  return constant;
+}
+
 bool Rewriter::interchangeable(const Tensor* from, const Tensor* to) {
   return from->dtype() == to->dtype() && from->type().quant == to->type().quant;
 }
@@ -46,6 +70,12 @@ bool Rewriter::interchangeable(const Tensor* from, const Tensor* to) {
 void Rewriter::replace(Operation* op, Tensor* result) {
   Tensor* const results[] = {result};
   replace_results(op, results);
+}
+
+bool Rewriter::forward(Operation* op, Tensor* x) {
+  if (!interchangeable(op->output(), x)) return false;
+  replace(op, x);
+  return true;
 }
 
 void Rewriter::replace_results(Operation* op, std::span<Tensor* const> results) {

@@ -41,12 +41,19 @@ class Rewriter {
   Result<Tensor*> transpose(Tensor* x, std::vector<int64_t> perm,
                             std::initializer_list<const Operation*> from);
 
+  // The result of an operation on constants, computed now. When it cannot be computed, or would be
+  // larger than its operands, the operation stays.
+  Result<Tensor*> add_folded(OpKind kind, std::vector<Tensor*> constants, Attrs attrs = {});
+  Tensor* scalar(DType dtype, double value) { return graph_.add_scalar("", dtype, value); }
+
   // --- replacing --------------------------------------------------------------------------------
   // True when readers of `from` may read `to` instead: same element type and quantisation.
   static bool interchangeable(const Tensor* from, const Tensor* to);
   // All readers of the operation's only used result read `result`; then the operation is erased
   // with everything that only it read. Quantisation moves on to a result that has none.
   void replace(Operation* op, Tensor* result);
+  // replace() where the operation returns its operand unchanged; false when quantisation differs.
+  bool forward(Operation* op, Tensor* x);
   void replace_results(Operation* op, std::span<Tensor* const> results);
   void set_operand(Operation* op, size_t index, Tensor* tensor);
   // Erases the operation if nothing reads its results, and then its operands' producers likewise.

@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "ops/convert.h"
 #include "ops/kernel.h"
+#include "ops/op_def.h"
 
 namespace ec::test {
 namespace {
@@ -112,6 +113,28 @@ const Operation& Outcome::only(OpKind kind) const {
   EXPECT_NE(found, nullptr) << "no operation of the kind\n" << text();
   if (found == nullptr) throw std::runtime_error("no such operation");
   return *found;
+}
+
+namespace {
+
+std::string kinds_of(const Graph& graph) {
+  std::string text;
+  for (const Operation* op : graph.topological()) {
+    text += (text.empty() ? "" : " ") + std::string(op->def().name);
+    for (const auto& body : op->bodies()) text += " {" + kinds_of(*body) + "}";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Outcome::kinds() const { return kinds_of(*after); }
+
+Outcome expect_kinds(std::string_view text, std::string_view pipeline, std::string_view expected,
+                     RunOptions options) {
+  Outcome outcome = optimise(text, pipeline, options);
+  EXPECT_EQ(outcome.kinds(), expected) << outcome.text();
+  return outcome;
 }
 
 std::string Outcome::text() const { return print(*after, ConstantText::Elide); }

@@ -27,6 +27,8 @@ struct Outcome {
   const Operation& only(OpKind kind) const;
   size_t num_operations() const { return count_operations(*after); }
   std::string text() const;
+  // Names of all operations in order, "conv relu"; a nested graph in braces after its operation.
+  std::string kinds() const;
 };
 
 struct RunOptions {
@@ -41,6 +43,10 @@ Outcome optimise(std::unique_ptr<Graph> graph, std::string_view pipeline, RunOpt
 
 // Interprets both on random inputs and expects equal results.
 void expect_same_results(const Graph& before, const Graph& after, RunOptions options = {});
+
+// As optimise(), and expects the operations of the result: kinds() equals `expected`.
+Outcome expect_kinds(std::string_view text, std::string_view pipeline, std::string_view expected,
+                     RunOptions options = {});
 
 int count_kind(const Graph& graph, OpKind kind);
 

@@ -1,0 +1,166 @@
+#include "passes/shapes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/op_def.h"
+#include "passes/match.h"
+
+namespace ec {
+
+std::optional<ReshapeTarget> reshape_target(const std::optional<Shape>& from, const Shape& to) {
+  ReshapeTarget target;
+  int open = 0;
+  bool copies = false, empty = false;
+  for (size_t i = 0; i < to.rank(); ++i) {
+    const Dim& dim = to[i];
+    empty = empty || dim == Dim(0);
+    if (dim.is_static()) {
+      target.sizes.push_back(dim.size());
+    } else if (from && i < from->rank() && dim.same_size((*from)[i])) {
+      target.sizes.push_back(0);
+      copies = true;
+    } else {
+      target.sizes.push_back(-1);
+      ++open;
+    }
+  }
+  if (open > 1) return std::nullopt;
+  // With an empty dimension -1 has no answer, and 0 would be read as "copy".
+  if (empty && (open > 0 || copies)) return std::nullopt;
+  target.allow_zero = empty;
+  return target;
+}
+
+Result<Tensor*> add_reshape(Rewriter& rewriter, Tensor* x, const Shape& to,
+                            std::initializer_list<const Operation*> from) {
+  const auto target = reshape_target(x->shape(), to);
+  if (!target) return nullptr;
+  return rewriter.add(OpKind::Reshape, {x, rewriter.ints(target->sizes)},
+                      ReshapeAttrs{.allow_zero = target->allow_zero}, from);
+}
+
+bool is_view(const Operation* op) {
+  if (op == nullptr) return false;
+  switch (op->kind()) {
+    case OpKind::Reshape:
+    case OpKind::Flatten:
+    case OpKind::Squeeze:
+    case OpKind::Unsqueeze:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Perm identity_perm(size_t rank) {
+  Perm perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+bool is_identity(const Perm& perm) { return perm == identity_perm(perm.size()); }
+
+Perm inverse(const Perm& perm) {
+  Perm result(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i)
+    result[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
+Perm compose(const Perm& first, const Perm& second) {
+  Perm result(second.size());
+  for (size_t i = 0; i < second.size(); ++i) result[i] = first[static_cast<size_t>(second[i])];
+  return result;
+}
+
+Shape permuted(const Shape& shape, const Perm& perm) {
+  std::vector<Dim> dims;
+  for (const int64_t axis : perm) dims.push_back(shape[static_cast<size_t>(axis)]);
+  return Shape(std::move(dims));
+}
+
+std::optional<Perm> perm_of(const Operation* op) {
+  const Perm& perm = op->attrs_as<TransposeAttrs>().perm;
+  if (!perm.empty()) return perm;
+  const auto rank = rank_of(op->input(0));
+  if (!rank) return std::nullopt;
+  Perm reversed = identity_perm(*rank);
+  std::reverse(reversed.begin(), reversed.end());
+  return reversed;
+}
+
+bool keeps_order(const Shape& shape, const Perm& perm) {
+  int64_t last = -1;
+  for (const int64_t axis : perm) {
+    if (shape[static_cast<size_t>(axis)] == Dim(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+Perm to_channels_last(size_t rank) {
+  Perm perm = identity_perm(rank);
+  if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  return perm;
+}
+
+Perm to_channels_first(size_t rank) { return inverse(to_channels_last(rank)); }
+
+std::optional<std::vector<AxisRange>> slice_ranges(const Operation* op) {
+  const auto starts = int_values(op->input(1));
+  const auto ends = int_values(op->input(2));
+  const auto& shape = op->input(0)->shape();
+  if (!starts || !ends || !shape || starts->size() != ends->size()) return std::nullopt;
+  std::vector<int64_t> axes = identity_perm(starts->size());
+  std::vector<int64_t> steps(starts->size(), 1);
+  if (op->input(3) != nullptr) {
+    const auto given = int_values(op->input(3));
+    if (!given || given->size() != axes.size()) return std::nullopt;
+    axes = *given;
+  }
+  if (op->input(4) != nullptr) {
+    const auto given = int_values(op->input(4));
+    if (!given || given->size() != steps.size()) return std::nullopt;
+    steps = *given;
+  }
+  std::vector<AxisRange> ranges;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = positive_axis(axes[i], shape->rank());
+    if (axis < 0 || axis >= static_cast<int64_t>(shape->rank()) || steps[i] <= 0)
+      return std::nullopt;
+    const Dim& dim = (*shape)[static_cast<size_t>(axis)];
+    if (!dim.is_static()) {
+      // Whole whatever the size is.
+      if ((*starts)[i] == 0 && (*ends)[i] >= INT32_MAX && steps[i] == 1) continue;
+      return std::nullopt;
+    }
+    const auto place = [&](int64_t p) {
+      return std::clamp<int64_t>(p < 0 ? p + dim.size() : p, 0, dim.size());
+    };
+    AxisRange range{axis, place((*starts)[i]), place((*ends)[i]), steps[i]};
+    range.end = std::max(range.start, range.end);
+    if (range.start == 0 && range.end == dim.size() && range.step == 1) continue;
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+Result<Tensor*> add_slice(Rewriter& rewriter, Tensor* x, std::span<const AxisRange> ranges,
+                          std::initializer_list<const Operation*> from) {
+  std::vector<int64_t> starts, ends, axes, steps;
+  bool stepped = false;
+  for (const AxisRange& range : ranges) {
+    starts.push_back(range.start);
+    ends.push_back(range.end);
+    axes.push_back(range.axis);
+    steps.push_back(range.step);
+    stepped = stepped || range.step != 1;
+  }
+  std::vector<Tensor*> inputs{x, rewriter.ints(starts), rewriter.ints(ends), rewriter.ints(axes)};
+  if (stepped) inputs.push_back(rewriter.ints(steps));
+  return rewriter.add(OpKind::Slice, std::move(inputs), NoAttrs{}, from);
+}
+
+}  // namespace ec

@@ -1,0 +1,289 @@
+// simplify-transposes: transposes merge, cancel, become reshapes or attributes of matrix products,
+// and move over other operations where that makes them fewer.
+//
+//   transpose(transpose(%x)) -> transpose(%x) or %x
+//   transpose(relu(transpose(%x))) -> relu(transpose(transpose(%x)))
+//   add(transpose(%a), transpose(%b)) -> transpose(add(%a, %b))
+#include <algorithm>
+
+#include "passes/match.h"
+#include "passes/permute.h"
+#include "passes/registry.h"
+
+namespace ec::passes {
+namespace {
+
+// How far a transpose looks upwards for another one. Bounds the work per transpose.
+constexpr int kMaxDistance = 16;
+
+Result<bool> merge_transposes(Rewriter& rewriter, Operation* op) {
+  const Operation* inner = produced_by(op->input(0), OpKind::Transpose);
+  if (inner == nullptr) return false;
+  const auto first = perm_of(inner);
+  const auto second = perm_of(op);
+  Tensor* x = inner->input(0);
+  if (!first || !second || first->size() != second->size()) return false;
+  if (op->output()->type().quant != x->type().quant && has_quant(op)) return false;
+  const Perm joint = compose(*first, *second);
+  if (is_identity(joint)) return rewriter.forward(op, x);
+  EC_TRY(Tensor * result, rewriter.transpose(x, joint, {inner, op}));
+  rewriter.replace(op, result);
+  return true;
+}
+
+// Only dimensions of size 1 move: the same bytes under another shape.
+Result<bool> transpose_to_reshape(Rewriter& rewriter, Operation* op) {
+  const auto& shape = op->input(0)->shape();
+  const auto perm = perm_of(op);
+  if (!shape || !perm || !op->output()->shape() || !keeps_order(*shape, *perm)) return false;
+  if (has_quant(op)) return false;
+  EC_TRY(Tensor * result, add_reshape(rewriter, op->input(0), *op->output()->shape(), {op}));
+  if (result == nullptr) return false;
+  rewriter.replace(op, result);
+  return true;
+}
+
+// transpose of the last two dimensions of a matrix product's operand -> its attribute.
+Result<bool> merge_into_matmul(Rewriter& rewriter, Operation* op) {
+  for (size_t side = 0; side < 2; ++side) {
+    const Operation* transpose = produced_by(op->input(side), OpKind::Transpose);
+    if (transpose == nullptr || has_quant(transpose)) continue;
+    const auto perm = perm_of(transpose);
+    if (!perm || perm->size() < 2) continue;
+    Perm swap = identity_perm(perm->size());
+    std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+    if (*perm != swap) continue;
+    Attrs attrs = op->attrs();
+    const auto flip = [side](auto& a) {
+      if (side == 0)
+        a.transpose_a = !a.transpose_a;
+      else
+        a.transpose_b = !a.transpose_b;
+    };
+    if (attrs.is<MatMulAttrs>())
+      flip(attrs.edit<MatMulAttrs>());
+    else
+      flip(attrs.edit<GemmAttrs>());
+    std::vector<Tensor*> inputs = op->inputs();
+    inputs[side] = transpose->input(0);
+    EC_TRY(Tensor * result, rewriter.add(op->kind(), std::move(inputs), attrs, {op, transpose}));
+    rewriter.replace(op, result);
+    return true;
+  }
+  return false;
+}
+
+// All data operands of an operation come from transposes by one permutation, and at least two of
+// these die: the operation works on their operands and one transpose follows.
+Result<bool> sink_common_transpose(Rewriter& rewriter, Operation* op) {
+  std::optional<Perm> perm;
+  for (const Tensor* input : op->inputs())
+    if (const Operation* transpose = produced_by(input, OpKind::Transpose))
+      perm = perm_of(transpose);
+  if (!perm || op->outputs().size() != 1) return false;
+  const auto roles = permute_roles(op, *perm);
+  if (!roles || roles->outputs[0] != PermuteRole::Data) return false;
+  std::vector<Tensor*> inputs = op->inputs();
+  int dying = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (roles->inputs[i] == PermuteRole::Constant && inputs[i] != nullptr &&
+        !is_constant(inputs[i]) && rank_of(inputs[i]).value_or(1) > 1)
+      return false;  // would need a transpose of its own
+    if (roles->inputs[i] != PermuteRole::Data) continue;
+    const Operation* transpose = produced_by(inputs[i], OpKind::Transpose);
+    if (transpose == nullptr || perm_of(transpose) != perm) return false;
+    const bool again =
+        std::find(op->inputs().begin(), op->inputs().begin() + static_cast<std::ptrdiff_t>(i),
+                  inputs[i]) != op->inputs().begin() + static_cast<std::ptrdiff_t>(i);
+    if (!again && has_single_use(inputs[i])) ++dying;
+    inputs[i] = transpose->input(0);
+  }
+  if (dying < 2) return false;
+  // transpose(x, p) is the data: the operation undoes p on its parameters and p follows.
+  EC_TRY(Operation * inner, add_permuted(rewriter, op, std::move(inputs), inverse(*perm)));
+  EC_TRY(Tensor * result, rewriter.transpose(inner->output(), *perm, {op}));
+  rewriter.replace(op, result);
+  return true;
+}
+
+// The chain of single-use operations above a transpose, up to another transpose that merges with
+// it. Nearest first; empty when there is none in reach.
+std::vector<Operation*> chain_to_transpose(Operation* transpose) {
+  std::vector<Operation*> chain;
+  const Tensor* tensor = transpose->input(0);
+  const auto perm = perm_of(transpose);
+  if (!perm) return {};
+  for (int i = 0; i < kMaxDistance; ++i) {
+    Operation* op = tensor->producer();
+    if (op == nullptr || !has_single_use(tensor)) return {};
+    if (op->kind() == OpKind::Transpose) {
+      chain.push_back(op);
+      return chain;
+    }
+    if (op->outputs().size() != 1) return {};
+    const auto roles = permute_roles(op, *perm);
+    if (!roles || roles->outputs[0] != PermuteRole::Data) return {};
+    const Tensor* data = nullptr;
+    for (size_t k = 0; k < roles->inputs.size(); ++k) {
+      const Tensor* input = op->input(k);
+      if (roles->inputs[k] == PermuteRole::Constant && input != nullptr && !is_constant(input))
+        return {};
+      if (roles->inputs[k] != PermuteRole::Data) continue;
+      if (data != nullptr && data != input) return {};
+      data = input;
+    }
+    if (data == nullptr) return {};
+    chain.push_back(op);
+    tensor = data;
+  }
+  return {};
+}
+
+// transpose(f(transpose(x))) -> f(transpose(transpose(x))): the two merge.
+Result<bool> lift_to_transpose(Rewriter& rewriter, Operation* op) {
+  std::vector<Operation*> chain = chain_to_transpose(op);
+  if (chain.size() < 2) return false;
+  const Perm perm = *perm_of(op);
+  const Operation* upper = chain.back();
+  const auto upper_perm = perm_of(upper);
+  if (!upper_perm || upper_perm->size() != perm.size()) return false;
+  chain.pop_back();
+  EC_TRY(Tensor * tensor,
+         add_transposed(rewriter, upper->input(0), compose(*upper_perm, perm), {upper, op}));
+  Tensor* old = upper->output();
+  for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+    std::vector<Tensor*> inputs = (*it)->inputs();
+    for (Tensor*& input : inputs)
+      if (input == old) input = tensor;
+    EC_TRY(const Operation* moved, add_permuted(rewriter, *it, std::move(inputs), perm));
+    old = (*it)->output();
+    tensor = moved->output();
+  }
+  rewriter.replace(op, tensor);
+  return true;
+}
+
+// --- transposes over reshapes -------------------------------------------------------------------
+
+struct Group {
+  std::vector<int64_t> from, to;  // dimensions with equal products
+};
+
+// Matches runs of dimensions of two static shapes of equal size. Dimensions of size 1 go with the
+// run before them.
+std::optional<std::vector<Group>> factor_groups(const std::vector<int64_t>& from,
+                                                const std::vector<int64_t>& to) {
+  std::vector<Group> groups;
+  size_t i = 0, k = 0;
+  while (i < from.size() || k < to.size()) {
+    Group group;
+    int64_t a = 1, b = 1;
+    const auto take_from = [&] { a *= from[i], group.from.push_back(static_cast<int64_t>(i++)); };
+    const auto take_to = [&] { b *= to[k], group.to.push_back(static_cast<int64_t>(k++)); };
+    if (i < from.size()) take_from();
+    if (k < to.size()) take_to();
+    while (a != b) {
+      if (a == 0 || b == 0) return std::nullopt;
+      if (a < b && i < from.size())
+        take_from();
+      else if (b < a && k < to.size())
+        take_to();
+      else
+        return std::nullopt;
+    }
+    if (group.from.empty() || group.to.empty()) {
+      // Trailing dimensions of size 1.
+      if (groups.empty()) return std::nullopt;
+      groups.back().from.insert(groups.back().from.end(), group.from.begin(), group.from.end());
+      groups.back().to.insert(groups.back().to.end(), group.to.begin(), group.to.end());
+      continue;
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+// transpose(view(transpose(x, p)), q): where the view only splits dimensions, or merges ones that
+// are neighbours in x too, p moves over the view and merges with q.
+Result<bool> transpose_over_view(Rewriter& rewriter, Operation* op) {
+  const Operation* view = op->input(0)->producer();
+  if (!is_view(view) || !has_single_use(op->input(0)) || has_quant(op)) return false;
+  const Operation* upper = produced_by(view->input(0), OpKind::Transpose);
+  if (upper == nullptr || !has_single_use(view->input(0))) return false;
+  const auto p = perm_of(upper);
+  const auto q = perm_of(op);
+  const auto middle = static_shape(view->input(0));
+  const auto result_shape = static_shape(view->output());
+  if (!p || !q || !middle || !result_shape) return false;
+  const auto groups = factor_groups(*middle, *result_shape);
+  if (!groups) return false;
+  // Where each group's dimensions stand in x, in x's order.
+  std::vector<std::pair<int64_t, const Group*>> order;
+  for (const Group& group : *groups) {
+    const int64_t first = (*p)[static_cast<size_t>(group.from.front())];
+    for (size_t i = 0; i < group.from.size(); ++i)
+      if ((*p)[static_cast<size_t>(group.from[i])] != first + static_cast<int64_t>(i)) return false;
+    order.emplace_back(first, &group);
+  }
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Dim> dims;
+  Perm place(result_shape->size());  // of the view's dimensions after the moved view
+  for (const auto& [first, group] : order)
+    for (const int64_t dim : group->to) {
+      place[static_cast<size_t>(dim)] = static_cast<int64_t>(dims.size());
+      dims.emplace_back((*result_shape)[static_cast<size_t>(dim)]);
+    }
+  EC_TRY(Tensor * reshaped, add_reshape(rewriter, upper->input(0), Shape(std::move(dims)), {view}));
+  if (reshaped == nullptr) return false;
+  EC_TRY(Tensor * result, add_transposed(rewriter, reshaped, compose(place, *q), {upper, op}));
+  rewriter.replace(op, result);
+  return true;
+}
+
+class SimplifyTransposes : public Pass {
+ public:
+  std::string_view name() const override { return kSimplifyTransposesPass.name; }
+
+  Result<PassStats> run(Graph& graph, PassContext& context) const override {
+    Rewriter rewriter(graph, context);
+    PassStats& stats = rewriter.stats();
+    rewriter.push_all();
+    while (Operation* op = rewriter.pop()) {
+      ++stats.visits;
+      EC_TRY(const bool changed, simplify(rewriter, op));
+      if (changed) ++stats.changes;
+    }
+    return std::move(stats);
+  }
+
+ private:
+  static Result<bool> simplify(Rewriter& rewriter, Operation* op) {
+    constexpr RewriteFn kOnTranspose[] = {merge_transposes, lift_to_transpose, transpose_over_view,
+                                          transpose_to_reshape};
+    if (op->kind() == OpKind::MatMul || op->kind() == OpKind::Gemm)
+      return merge_into_matmul(rewriter, op);
+    if (op->kind() != OpKind::Transpose) return sink_common_transpose(rewriter, op);
+    for (const RewriteFn apply : kOnTranspose) {
+      EC_TRY(const bool changed, apply(rewriter, op));
+      if (changed) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+const PassInfo kSimplifyTransposesPass{
+    .name = "simplify-transposes",
+    .summary = "Merges, cancels and moves transposes so that fewer are left.",
+    .details =
+        "Consecutive transposes merge; those that only move dimensions of size 1 become reshapes; "
+        "those of the last two dimensions become attributes of matrix products. A transpose moves "
+        "over element-wise operations, concats, slices, pads, reductions, softmax and splitting "
+        "reshapes only where it then merges with another one.",
+    .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
+      return std::make_unique<SimplifyTransposes>();
+    }};
+
+}  // namespace ec::passes
