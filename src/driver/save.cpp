@@ -4,6 +4,7 @@
 
 #include "ir/text.h"
 #include "support/strings.h"
+#include "writer/onnx/onnx.h"
 
 namespace ec {
 namespace {
@@ -15,6 +16,8 @@ struct Writer {
 
 // The writers of this build.
 constexpr Writer kWriters[] = {
+    {".onnx",
+     [](const Graph& graph, const std::filesystem::path& path) { return write_onnx(graph, path); }},
     {".ecir", save_ecir},
 };
 

@@ -1,8 +1,9 @@
 // Runs ONNX backend tests (a folder of folders with model.onnx and test_data_set_N/*.pb) through
 // the importer and the reference kernels.
 //
-//   onnx_node_tests [--filter TEXT] [--expect N] [--failures] FOLDER...
+//   onnx_node_tests [--filter TEXT] [--expect N] [--rewrite FOLDER] FOLDER...
 //
+// With --rewrite each model is written as ONNX into that folder and the copy is what runs.
 // Prints one line per test that does not pass and the counts; with --expect the exit code says
 // whether at least N tests passed.
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "ops/kernel.h"
 #include "support/file.h"
 #include "support/strings.h"
+#include "writer/onnx/onnx.h"
 
 namespace {
 
@@ -66,7 +68,7 @@ std::string compare(const Value& got, const Value& want) {
 }
 
 struct Outcome {
-  enum Kind { Pass, Wrong, ImportError, RunError, Skipped } kind = Pass;
+  enum Kind { Pass, Wrong, ImportError, RunError, Skipped, Rewrite } kind = Pass;
   std::string reason;
 };
 
@@ -92,7 +94,14 @@ Outcome run_data_set(const ec::Graph& graph, const fs::path& folder) {
   return {};
 }
 
-Outcome run_test(const fs::path& folder) {
+// Writes the graph as ONNX and reads it back.
+Result<std::unique_ptr<ec::Graph>> rewritten(const ec::Graph& graph, const fs::path& file) {
+  EC_CHECK_OK(ec::write_onnx(graph, file));
+  ec::DiagnosticSink sink;
+  return ec::onnx_frontend().import(file, {}, sink);
+}
+
+Outcome run_test(const fs::path& folder, const fs::path& rewrite) {
   ec::DiagnosticSink sink;
   Result<std::unique_ptr<ec::Graph>> graph =
       ec::onnx_frontend().import(folder / "model.onnx", {}, sink);
@@ -103,6 +112,10 @@ Outcome run_test(const fs::path& folder) {
   }
   const auto faults = ec::verify(**graph);
   if (!faults.empty()) return {Outcome::ImportError, ec::format_diagnostic(faults[0])};
+  if (!rewrite.empty()) {
+    graph = rewritten(**graph, rewrite / (folder.filename().string() + ".onnx"));
+    if (!graph.ok()) return {Outcome::Rewrite, ec::format_diagnostic(graph.error().diagnostic())};
+  }
   for (int set = 0;; ++set) {
     const fs::path data = folder / ("test_data_set_" + std::to_string(set));
     if (!fs::is_directory(data)) break;
@@ -116,6 +129,7 @@ Outcome run_test(const fs::path& folder) {
 
 int main(int argc, char** argv) {
   std::string filter;
+  fs::path rewrite;
   long expected = 0;
   std::vector<fs::path> roots;
   for (int i = 1; i < argc; ++i) {
@@ -124,10 +138,12 @@ int main(int argc, char** argv) {
       filter = argv[++i];
     else if (argument == "--expect" && i + 1 < argc)
       expected = std::strtol(argv[++i], nullptr, 10);
+    else if (argument == "--rewrite" && i + 1 < argc)
+      rewrite = argv[++i];
     else
       roots.emplace_back(argument);
   }
-  constexpr const char* kNames[] = {"PASS", "WRONG", "IMPORT", "RUN", "SKIP"};
+  constexpr const char* kNames[] = {"PASS", "WRONG", "IMPORT", "RUN", "SKIP", "REWRITE"};
   std::map<std::string, int> counts;
   long passed = 0;
   for (const fs::path& root : roots) {
@@ -142,7 +158,7 @@ int main(int argc, char** argv) {
     for (const fs::path& test : tests) {
       const std::string name = test.filename().string();
       if (name.find(filter) == std::string::npos) continue;
-      const Outcome outcome = run_test(test);
+      const Outcome outcome = run_test(test, rewrite);
       ++counts[kNames[outcome.kind]];
       if (outcome.kind == Outcome::Pass) {
         ++passed;

@@ -31,6 +31,21 @@ Status axes_by_attribute(NodeContext& ctx) {
   return ctx.finish(kKind, {ctx.in(0), ctx.has_attr("axes") ? ctx.ints(axes) : nullptr});
 }
 
+// Axes are a list; a scalar, which some exporters write, stands for a list of one.
+template <OpKind kKind>
+Status with_axes(NodeContext& ctx) {
+  ec::Tensor* axes = ctx.in(1);
+  if (axes != nullptr && axes->shape() && axes->shape()->rank() == 0) {
+    const auto known = NodeContext::known_ints(axes);
+    if (known) {
+      axes = ctx.ints(*known);
+    } else {
+      EC_TRY(axes, ctx.reshape(axes, std::vector<int64_t>{1}));
+    }
+  }
+  return ctx.finish(kKind, {ctx.in(0), axes});
+}
+
 Status shape(NodeContext& ctx) {
   ShapeAttrs attrs;
   attrs.start = ctx.attr_int("start", 0);
@@ -73,9 +88,9 @@ constexpr OpRow kRows[] = {
     {"Reshape", 5, kLatest, k2, k1, reshape},
     {"Flatten", 1, kLatest, k1, k1, flatten},
     {"Squeeze", 1, 12, k1, k1, axes_by_attribute<OpKind::Squeeze>},
-    {"Squeeze", 13, kLatest, k1to2, k1, direct<OpKind::Squeeze>},
+    {"Squeeze", 13, kLatest, k1to2, k1, with_axes<OpKind::Squeeze>},
     {"Unsqueeze", 1, 12, k1, k1, axes_by_attribute<OpKind::Unsqueeze>},
-    {"Unsqueeze", 13, kLatest, k2, k1, direct<OpKind::Unsqueeze>},
+    {"Unsqueeze", 13, kLatest, k2, k1, with_axes<OpKind::Unsqueeze>},
     {"Expand", 8, kLatest, k2, k1, direct<OpKind::Expand>},
     {"Shape", 1, kLatest, k1, k1, shape},
     {"Size", 1, kLatest, k1, k1, direct<OpKind::Size>},
