@@ -79,7 +79,8 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
 Error Session::shape_error(const TensorDescription& expected, const Value& given) const {
   return Error(Code::InputShapeMismatch, "input '" + expected.name + "': expected shape " +
                                              expected.type.shape->text() + ", got " +
-                                             Shape::of(given.shape).text());
+                                             Shape::of(given.shape).text())
+      .hint("reshape the array, or resize what it is made from");
 }
 
 // Puts the given values in input order; every fault is one the caller can act on.
@@ -109,7 +110,8 @@ Result<std::vector<Value>> Session::arrange(std::span<const NamedValue> inputs) 
   for (size_t i = 0; i < given.size(); ++i)
     if (!given[i])
       return Error(Code::MissingInput, "input " + describe(inputs_[i]) + " has no value")
-          .note(list_inputs(inputs_));
+          .note(list_inputs(inputs_))
+          .hint("give every input a value");
   EC_CHECK_OK(check_sizes(values));
   return values;
 }
