@@ -64,13 +64,15 @@ Result<Blob> map_file(const fs::path& path) {
       return Error(Code::FileNotFound, "no such file")
           .file(path.string())
           .hint("check the path; relative paths start at the current directory");
-    return system_error(Code::FileUnreadable, path, "cannot open", number);
+    return system_error(Code::FileUnreadable, path, "cannot open", number)
+        .hint("check the permissions of the file and of the folders above it");
   }
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
     const int number = errno;
     ::close(fd);
-    return system_error(Code::FileUnreadable, path, "cannot stat", number);
+    return system_error(Code::FileUnreadable, path, "cannot stat", number)
+        .hint("copy the file to a local disk");
   }
   if (!S_ISREG(info.st_mode)) {
     ::close(fd);
@@ -90,7 +92,9 @@ Result<Blob> map_file(const fs::path& path) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   const int number = errno;
   ::close(fd);
-  if (address == MAP_FAILED) return system_error(Code::FileUnreadable, path, "cannot map", number);
+  if (address == MAP_FAILED)
+    return system_error(Code::FileUnreadable, path, "cannot map", number)
+        .hint("copy the file to a local disk");
   std::shared_ptr<const void> owner(
       address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
   return Blob(owner, {static_cast<const std::byte*>(address), size});

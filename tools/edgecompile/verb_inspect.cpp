@@ -41,6 +41,16 @@ std::string layer_table(const ModelSummary& s) {
   return table.text();
 }
 
+std::string macs_text(const ModelSummary& s) {
+  std::string text = s.macs_unknown == 0 ? format_count(s.macs) + " (exact)"
+                     : s.macs == 0       ? "not known"
+                                         : "more than " + format_count(s.macs);
+  if (s.macs_unknown > 0)
+    text += fmt::format(": {} operations have open sizes", format_count(s.macs_unknown));
+  if (s.has_bodies) text += "; bodies of control flow count once";
+  return text + "\n";
+}
+
 std::string totals(const ModelSummary& s) {
   std::string types;
   for (const auto& [type, count] : s.parameter_types)
@@ -48,11 +58,7 @@ std::string totals(const ModelSummary& s) {
   std::string out =
       fmt::format("  parameters   {}{} ({})\n", format_count(s.parameters),
                   types.empty() ? "" : fmt::format(": {}", types), format_bytes(s.parameter_bytes));
-  out += fmt::format("  MACs         {}", format_count(s.macs));
-  if (s.macs_unknown > 0)
-    out += fmt::format(" without {} operations of open shape", format_count(s.macs_unknown));
-  if (s.has_bodies) out += ", bodies of control flow counted once";
-  out += " (exact)\n";
+  out += fmt::format("  MACs         {}", macs_text(s));
   if (s.quant.tensors > 0 || s.quant.quantize_ops > 0 || s.quant.dequantize_ops > 0)
     out += fmt::format(
         "  quantisation {} tensors with parameters ({} per channel), {} quantize and {} dequantize "

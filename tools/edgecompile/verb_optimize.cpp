@@ -30,9 +30,27 @@ std::string change_table(const CompileReport& report) {
   return table.text();
 }
 
+// A pass that stands in the pipeline several times is one row, unless -vv asks for each.
+std::vector<PassRun> pass_rows(const PipelineReport& passes, bool each) {
+  if (each) return passes.passes;
+  std::vector<PassRun> rows;
+  for (const PassRun& run : passes.passes) {
+    auto it = std::find_if(rows.begin(), rows.end(),
+                           [&](const PassRun& row) { return row.name == run.name; });
+    if (it == rows.end()) {
+      rows.push_back(run);
+      continue;
+    }
+    it->stats.add(run.stats);
+    it->runs += run.runs;
+    it->milliseconds += run.milliseconds;
+  }
+  return rows;
+}
+
 std::string pass_table(const PipelineReport& passes, int verbosity) {
   TextTable table({"Pass", "Runs", "Changes", "Time", "What"});
-  for (const PassRun& run : passes.passes) {
+  for (const PassRun& run : pass_rows(passes, verbosity > 1)) {
     std::string what;
     for (const auto& [name, count] : run.stats.counters)
       what += fmt::format("{}{} {}", what.empty() ? "" : ", ", count, name);
