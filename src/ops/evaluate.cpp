@@ -74,7 +74,8 @@ class EvalContext : public KernelContext {
     EC_CHECK_OK(op_.def().infer(infer));
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const TensorType& type = infer.results()[i];
-      if (!type.is_static()) continue;
+      // Control flow gives whole values.
+      if (!type.is_static() || !op_.bodies().empty()) continue;
       EC_CHECK_OK(allocate(i, type.dtype, type.shape->sizes()));
     }
     return {};

@@ -98,6 +98,7 @@ Error InferContext::fail(Code code, std::string message) const {
 
 Status infer_operation(Operation& op) {
   InferContext ctx(op, operands_of(op));
+  ctx.allow_refining_bodies();
   EC_CHECK_OK(op.def().infer(ctx));
   Graph& graph = op.graph();
   for (size_t i = 0; i < op.outputs().size(); ++i) {

@@ -60,6 +60,11 @@ class InferContext {
   Error bad_type(std::string message) const { return fail(Code::TypeMismatch, std::move(message)); }
   Error bad_value(std::string message) const { return fail(Code::BadValue, std::move(message)); }
 
+  // Whether inference may write what it learns into the operation's nested graphs. Only the
+  // inference of a graph does; verifying and running leave the operation as it is.
+  bool may_refine_bodies() const { return may_refine_bodies_; }
+  void allow_refining_bodies() { may_refine_bodies_ = true; }
+
   std::vector<TensorType>& results() { return results_; }
   std::vector<std::optional<std::vector<Dim>>>& result_dims() { return result_dims_; }
 
@@ -69,6 +74,7 @@ class InferContext {
   std::vector<TensorType> results_;
   std::vector<std::optional<std::vector<Dim>>> result_dims_;
   mutable std::vector<std::vector<int64_t>> sizes_;
+  bool may_refine_bodies_ = false;
 };
 
 // What the graph knows of an operation's operands: types, constants, tracked dimensions.
