@@ -174,16 +174,19 @@ struct EinsumAttrs {
 
 // attention(q, k, v, mask?, past_key?, past_value?, nonpad_kv_seqlen?): softmax(scale q k^T + mask)
 // v. Rank 4: [batch, heads, length, size]; rank 3: [batch, length, heads * size] with the head
-// counts.
+// counts. Query i stands at position i + past length (or nonpad length - query length): causal
+// attention sees no later keys, windows none further away to their side.
 struct AttentionAttrs {
   float scale = 0.0f;  // 0: 1 / sqrt(head size)
   bool causal = false;
   int64_t q_heads = 0, kv_heads = 0;
-  float softcap = 0.0f;        // 0: off
-  int64_t qk_output_mode = 0;  // which stage the fourth result holds
+  float softcap = 0.0f;                         // 0: off
+  int64_t left_window = -1, right_window = -1;  // -1: no bound
+  // The fourth result: 0 the products, 1 after softcap, 2 with masks, 3 after softmax.
+  int64_t qk_output_mode = 0;
   DType softmax_precision = DType::F32;
-  EC_ATTRS(AttentionAttrs, scale, causal, q_heads, kv_heads, softcap, qk_output_mode,
-           softmax_precision)
+  EC_ATTRS(AttentionAttrs, scale, causal, q_heads, kv_heads, softcap, left_window, right_window,
+           qk_output_mode, softmax_precision)
 };
 struct RotaryEmbeddingAttrs {
   bool interleaved = false;

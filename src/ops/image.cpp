@@ -187,6 +187,7 @@ std::optional<T> scalar_operand(KernelContext& ctx, size_t i) {
 Status reference_nms(KernelContext& ctx) {
   const auto scores_shape = ctx.input(kScores).shape;
   const int64_t batch = scores_shape[0], classes = scores_shape[1], count = scores_shape[2];
+  if (ctx.input(kScores).count() == 0) return ctx.allocate(0, DType::I64, {0, 3});
   const bool center = ctx.attrs<NmsAttrs>().center_boxes;
   const auto most = static_cast<size_t>(
       std::max<int64_t>(scalar_operand<int64_t>(ctx, kMaxPerClass).value_or(0), 0));
