@@ -11,6 +11,9 @@ import functools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
 
 
 class IRDType(enum.Enum):
@@ -91,24 +94,29 @@ def _numpy_form(dtype: IRDType) -> np.dtype[Any]:
     if dtype not in _STORAGE:
         return np.dtype(dtype.value)
     try:
-        import ml_dtypes
+        import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
 
-        return np.dtype(getattr(ml_dtypes, dtype.value))
+        form: np.dtype[Any] = np.dtype(getattr(ml_dtypes, dtype.value))
     except (ImportError, AttributeError):
-        return np.dtype(_STORAGE[dtype])
+        form = np.dtype(_STORAGE[dtype])
+    return form
 
 
-def array_from_native(buffer: Any, dtype: IRDType, shape: tuple[int, ...]) -> np.ndarray:
+def array_from_native(buffer: Any, dtype: IRDType, shape: Any) -> Array:
     """An array on the native bytes: no copy, except for integers below a byte."""
-    stored = np.frombuffer(buffer, dtype=_STORAGE.get(dtype, dtype.numpy)).reshape(shape)
+    stored: Array = np.frombuffer(buffer, dtype=_STORAGE.get(dtype, dtype.numpy)).reshape(shape)
     if dtype not in _STORAGE or stored.dtype == dtype.numpy:
         return stored
     return stored.astype(dtype.numpy) if dtype in _INTEGERS else stored.view(dtype.numpy)
 
 
-def array_to_native(array: np.ndarray, dtype: IRDType) -> np.ndarray:
+def array_to_native(array: Array, dtype: IRDType) -> Array:
     """Contiguous, aligned bytes of an array in the native form; no copy when it already is that."""
     if dtype in _STORAGE and array.dtype != _STORAGE[dtype]:
         storage = _STORAGE[dtype]
-        array = array.astype(storage) if dtype in _INTEGERS else np.ascontiguousarray(array).reshape(array.shape).view(storage)
-    return np.require(array, requirements=["C", "A"]).reshape(-1).view(np.uint8)
+        if dtype in _INTEGERS:
+            array = array.astype(storage)
+        else:
+            array = np.ascontiguousarray(array).reshape(array.shape).view(storage)
+    flat: Array = np.require(array, requirements=["C", "A"]).reshape(-1)
+    return flat.view(np.uint8)

@@ -19,7 +19,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from ._dtypes import IRDType, array_from_native, array_to_native, from_native_name, native_name
+from ._dtypes import Array, IRDType, array_from_native, array_to_native, from_native_name, native_name
 
 __all__ = ["Dim", "IRDType", "IRGraph", "IROperation", "IRTensor", "OpQuantization", "TensorQuantization"]
 
@@ -73,7 +73,7 @@ class IRTensor:
     name: str
     dtype: IRDType = IRDType.FLOAT32
     shape: list[Dim] | None = None
-    data: np.ndarray | None = None
+    data: Array | None = None
     quantization: TensorQuantization | None = None
 
     def __post_init__(self) -> None:
@@ -245,7 +245,7 @@ class IRGraph:
         graph.metadata = dict(native.metadata)
         for name, dtype_name, shape, data, quant in native.tensors():
             dtype = from_native_name(dtype_name)
-            array = None if data is None else array_from_native(data, dtype, tuple(shape))
+            array = None if data is None else array_from_native(data, dtype, shape)
             quantization = None if quant is None else TensorQuantization._from_native(quant, dtype)
             graph.tensors[name] = IRTensor(name, dtype, shape, array, quantization)
         for op_type, inputs, outputs, attributes, bodies, source_names, source_type in native.ops():

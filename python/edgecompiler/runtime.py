@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Union
@@ -19,7 +18,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from ._dtypes import IRDType, array_from_native, array_to_native, from_native_name, native_name
+from ._dtypes import Array, IRDType, array_from_native, array_to_native, from_native_name, native_name
 from .ir import Dim, IRGraph, TensorQuantization
 
 __all__ = ["BenchmarkResult", "InferenceSession", "TensorInfo"]
@@ -71,13 +70,12 @@ class InferenceSession:
         reference: bool = False,
     ) -> None:
         shapes = {str(key): [int(d) for d in shape] for key, shape in (input_shapes or {}).items()}
-        options = _native.SessionOptions(target, shapes, int(threads), bool(optimize), bool(reference))
         if isinstance(path, IRGraph):
-            native = _native.Session.from_graph(path._to_native(), options)
+            native = _native.Session.from_graph(path._to_native(), target, shapes, threads, optimize, reference)
         else:
-            native = _native.Session.open(os.fspath(path), options)
-        self._native: _native.Session | None = native
-        self._lock = threading.Lock()
+            native = _native.Session.open(os.fspath(path), target, shapes, threads, optimize, reference)
+        self._native = native
+        self._closed = False
         self._inputs = tuple(_describe(info) for info in native.inputs())
         self._outputs = tuple(_describe(info) for info in native.outputs())
 
@@ -91,19 +89,13 @@ class InferenceSession:
         """Outputs in the model's order."""
         return self._outputs
 
-    def run(self, feeds: Feeds) -> dict[str, np.ndarray]:
+    def run(self, feeds: Feeds) -> dict[str, Array]:
         """Runs the model on arrays given by input name, or as a list in input order; gives outputs by name, in order.
 
         Arrays must have the input's element type; a Python number or list is converted to it. A quantised input takes
         its stored type or float32, which is then quantised with the input's parameters.
         """
-        session = self._open_session()
-        packed = [
-            (name, native_name(IRDType.of(array.dtype)), list(array.shape), array_to_native(array, IRDType.of(array.dtype)))
-            for name, array in self._named(feeds)
-        ]
-        with self._lock:
-            results = session.run(packed)
+        results = self._native.run(self._pack(feeds))
         arrays = (array_from_native(data, from_native_name(dtype), tuple(shape)) for dtype, shape, data in results)
         return dict(zip((info.name for info in self._outputs), arrays))
 
@@ -111,23 +103,17 @@ class InferenceSession:
         """Measures `iterations` runs after `warmup` others, on the given arrays or on random values of a fixed seed."""
         if iterations < 1:
             raise ValueError(f"iterations must be at least 1, not {iterations}")
-        session = self._open_session()
-        packed = None
-        if feeds is not None:
-            packed = [
-                (name, native_name(IRDType.of(a.dtype)), list(a.shape), array_to_native(a, IRDType.of(a.dtype)))
-                for name, a in self._named(feeds)
-            ]
-        with self._lock:
-            return BenchmarkResult(iterations, **session.benchmark(iterations, warmup, packed))
+        packed = None if feeds is None else self._pack(feeds)
+        return BenchmarkResult(iterations, **self._native.benchmark(iterations, warmup, packed))
 
     def close(self) -> None:
         """Frees the model; the session can run no more. Closing twice is fine."""
-        self._native = None
+        self._closed = True
+        self._native.close()
 
     @property
     def is_closed(self) -> bool:
-        return self._native is None
+        return self._closed
 
     def __enter__(self) -> InferenceSession:
         return self
@@ -141,12 +127,14 @@ class InferenceSession:
         state = " closed" if self.is_closed else ""
         return f"<InferenceSession{state}: {[i.name for i in self._inputs]} -> {[o.name for o in self._outputs]}>"
 
-    def _open_session(self) -> _native.Session:
-        if self._native is None:
-            raise _native.session_closed()
-        return self._native
+    def _pack(self, feeds: Feeds) -> list[tuple[str, str, list[int], Array]]:
+        packed = []
+        for name, array in self._named(feeds):
+            dtype = IRDType.of(array.dtype)
+            packed.append((name, native_name(dtype), list(array.shape), array_to_native(array, dtype)))
+        return packed
 
-    def _named(self, feeds: Feeds) -> Iterator[tuple[str, np.ndarray]]:
+    def _named(self, feeds: Feeds) -> Iterator[tuple[str, Array]]:
         """(name, array) pairs; names and shapes are checked by the native part, which says what was expected."""
         if isinstance(feeds, Mapping):
             items = [(str(name), value) for name, value in feeds.items()]

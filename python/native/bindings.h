@@ -48,8 +48,9 @@ inline void check_or_throw(const Status& status) {
 py::dict diagnostic_to_dict(const Diagnostic& diagnostic);
 
 void bind_errors(py::module_& module);
-void bind_blob(py::module_& module);
+void bind_bytes(py::module_& module);
 void bind_graph(py::module_& module);
 void bind_model(py::module_& module);
+void bind_session(py::module_& module);
 
 }  // namespace ec::python

@@ -6,7 +6,8 @@ PYBIND11_MODULE(_native, module) {
   module.attr("IR_VERSION") = "1.0";
   module.attr("__version__") = EC_VERSION;
   ec::python::bind_errors(module);
-  ec::python::bind_blob(module);
+  ec::python::bind_bytes(module);
   ec::python::bind_graph(module);
   ec::python::bind_model(module);
+  ec::python::bind_session(module);
 }

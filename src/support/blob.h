@@ -27,6 +27,8 @@ class Blob {
   std::span<const std::byte> bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
+  // Holders of the bytes, this one included: 1 means that nobody else can see them change.
+  long use_count() const { return owner_.use_count(); }
   // Requires offset + length <= size().
   Blob slice(size_t offset, size_t length) const {
     return {owner_, bytes_.subspan(offset, length)};

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
+#   tests/interop/run.sh [nodes|zoo|all]      EC_INTEROP_DIR: where the environments go (default build/interop)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+what=${1:-all}
+work=${EC_INTEROP_DIR:-build/interop}
+mkdir -p "$work"
+
+# make_venv NAME STAMP-FILES...: an environment that is made anew when its requirements change.
+make_venv() {
+  local venv="$work/$1"; shift
+  local stamp; stamp=$(cat "$@" | sha256sum)
+  [ "$(cat "$venv/.stamp" 2>/dev/null)" = "$stamp" ] && return 1
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  return 0
+}
+
+if make_venv peers tests/interop/requirements.txt; then
+  "$work/peers/bin/pip" install -q -r tests/interop/requirements.txt
+  cat tests/interop/requirements.txt | sha256sum > "$work/peers/.stamp"
+fi
+# The package itself is built from the tree on every run: that is what is under test.
+"$work/peers/bin/pip" install -q --no-deps --force-reinstall .
+
+python="$work/peers/bin/python"
+"$python" -m unittest discover -q -s tests/interop
+failed=0
+if [ "$what" != zoo ]; then
+  "$python" tests/interop/node_tests.py --suite 1.21.0 --with-ort --out "$work/results" || failed=1
+  "$python" tests/interop/node_tests.py --suite 1.23.2 --with-ort --out "$work/results" || failed=1
+fi
+if [ "$what" != nodes ]; then
+  if make_venv torch tests/interop/requirements.txt tests/interop/requirements-torch.txt; then
+    "$work/torch/bin/pip" install -q "$(grep '^torch==' tests/interop/requirements-torch.txt)"
+    "$work/torch/bin/pip" install -q "$(grep '^onnx==' tests/interop/requirements.txt)" "$(grep '^numpy==' tests/interop/requirements.txt)" \
+      $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml|onnxscript)==' tests/interop/requirements-torch.txt)
+    "$work/torch/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
+    cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
+  fi
+  "$work/torch/bin/python" tests/interop/zoo.py
+  "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
+fi
+echo "interop: tables in $work/results"
+exit $failed
