@@ -5,8 +5,8 @@
 
 #include "bindings.h"
 #include "buffers.h"
-#include "driver/load.h"
 #include "driver/optimize.h"
+#include "driver/session.h"
 #include "driver/specialize.h"
 #include "driver/targets.h"
 #include "types.h"
@@ -25,54 +25,48 @@ using SessionPtr = std::unique_ptr<Session>;
   throw Failure(sink.diagnostics(), path, target);
 }
 
-SessionPtr finish(std::unique_ptr<Graph> graph, const CompileOptions& options, bool optimized,
-                  const std::string& path, DiagnosticSink& sink) {
-  if (optimized) {
-    const auto report = optimize(*graph, options, "runtime", sink);
-    if (!report.ok()) fail(sink, report.error(), path, options.target);
-  }
-  SessionOptions session_options;
-  session_options.threads = options.threads;
-  session_options.reference = options.reference;
-  Result<SessionPtr> session = Session::create(std::move(graph), session_options);
-  if (!session.ok()) fail(sink, session.error(), path, options.target);
-  return std::move(session).value();
-}
-
 CompileOptions make_options(const std::string& target, Shapes input_shapes, int threads,
-                            bool reference) {
+                            bool optimized, bool reference) {
   CompileOptions options;
   options.target = target;
   options.input_shapes = std::move(input_shapes);
   options.threads = threads;
   options.reference = reference;
+  if (!optimized) options.passes = "none";
   return options;
 }
 
-void check_target(const std::string& target) {
-  const auto found = find_target(target);
-  if (!found.ok()) throw Failure({found.error().diagnostic()}, {}, target);
+SessionPtr open_file(const std::string& path, const std::string& target, Shapes input_shapes,
+                     int threads, bool optimized, bool reference) {
+  const CompileOptions options =
+      make_options(target, std::move(input_shapes), threads, optimized, reference);
+  DiagnosticSink sink;
+  Result<OpenedSession> opened = open_session(path, options, /*profile=*/false, sink);
+  if (!opened.ok()) fail(sink, opened.error(), path, target);
+  return std::move(opened->session);
 }
 
-SessionPtr open_session(const std::string& path, const std::string& target, Shapes input_shapes,
-                        int threads, bool optimized, bool reference) {
-  check_target(target);
-  const CompileOptions options = make_options(target, std::move(input_shapes), threads, reference);
-  DiagnosticSink sink;
-  Result<LoadedModel> model = load_model(path, options, sink);
-  if (!model.ok()) fail(sink, model.error(), path, target);
-  return finish(std::move(model->graph), options, optimized, path, sink);
-}
-
-SessionPtr session_from_graph(const Graph& graph, const std::string& target, Shapes input_shapes,
-                              int threads, bool optimized, bool reference) {
-  check_target(target);
-  const CompileOptions options = make_options(target, std::move(input_shapes), threads, reference);
-  DiagnosticSink sink;
+Result<SessionPtr> prepare(const Graph& graph, const CompileOptions& options,
+                           DiagnosticSink& sink) {
+  EC_TRY([[maybe_unused]] const TargetInfo* found, find_target(options.target));
   std::unique_ptr<Graph> copy = graph.clone();
-  const Status status = specialize(*copy, options, sink);
-  if (!status.ok()) fail(sink, status.error(), {}, target);
-  return finish(std::move(copy), options, optimized, {}, sink);
+  EC_CHECK_OK(specialize(*copy, options, sink));
+  EC_TRY([[maybe_unused]] const PipelineReport report,
+         optimize(*copy, options, options.reference ? "none" : "runtime", sink));
+  SessionOptions session_options;
+  session_options.threads = options.threads;
+  session_options.reference = options.reference;
+  return Session::create(std::move(copy), session_options);
+}
+
+SessionPtr open_graph(const Graph& graph, const std::string& target, Shapes input_shapes,
+                      int threads, bool optimized, bool reference) {
+  const CompileOptions options =
+      make_options(target, std::move(input_shapes), threads, optimized, reference);
+  DiagnosticSink sink;
+  Result<SessionPtr> session = prepare(graph, options, sink);
+  if (!session.ok()) fail(sink, session.error(), {}, target);
+  return std::move(session).value();
 }
 
 std::vector<NamedValue> named_values(const std::vector<Feed>& feeds) {
@@ -150,10 +144,9 @@ py::list describe(const std::vector<TensorDescription>& tensors) {
 void bind_session(py::module_& module) {
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Session, SessionPtr>(module, "Session", "A prepared model.")
-      .def_static("open", &open_session, py::arg("path"), py::arg("target"),
-                  py::arg("input_shapes"), py::arg("threads"), py::arg("optimize"),
-                  py::arg("reference"), Release())
-      .def_static("from_graph", &session_from_graph, py::arg("graph"), py::arg("target"),
+      .def_static("open", &open_file, py::arg("path"), py::arg("target"), py::arg("input_shapes"),
+                  py::arg("threads"), py::arg("optimize"), py::arg("reference"), Release())
+      .def_static("from_graph", &open_graph, py::arg("graph"), py::arg("target"),
                   py::arg("input_shapes"), py::arg("threads"), py::arg("optimize"),
                   py::arg("reference"), Release())
       .def("inputs", [](const Session& session) { return describe(session.inputs()); })
