@@ -14,18 +14,22 @@ import os
 from collections.abc import Mapping, Sequence
 
 from . import _native
+from ._compile import CompileResult, compile, named_shapes, optimize
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
 from .ir import IRGraph
 
 __all__ = [
     "BackendError",
+    "CompileResult",
     "Diagnostic",
     "EdgeCompilerError",
     "FrontendError",
     "IRGraph",
     "QuantizationError",
     "UnsupportedOpError",
+    "compile",
     "load",
+    "optimize",
     "parse_ir",
     "print_ir",
 ]
@@ -43,8 +47,7 @@ def load(
 
     `input_shapes` fixes open dimensions by input name or position, `dims` by the dimension's name in the model.
     """
-    shapes = {str(key): [int(d) for d in shape] for key, shape in (input_shapes or {}).items()}
-    return IRGraph._from_native(_native.load(os.fspath(path), shapes, dict(dims or {})))
+    return IRGraph._from_native(_native.load(os.fspath(path), named_shapes(input_shapes), dict(dims or {})))
 
 
 def print_ir(graph: IRGraph, *, elide: bool = False) -> str:

@@ -68,6 +68,24 @@ class Session:
     def close(self) -> None: ...
 
 def load(path: str, input_shapes: dict[str, list[int]], dims: dict[str, int]) -> Graph: ...
+def compile(
+    path: str,
+    target: str,
+    output: str,
+    input_shapes: dict[str, list[int]],
+    dims: dict[str, int],
+    passes: str,
+    disable_pass: Sequence[str],
+) -> str: ...
+def optimize(
+    path: str,
+    target: str,
+    output: str,
+    input_shapes: dict[str, list[int]],
+    dims: dict[str, int],
+    passes: str,
+    disable_pass: Sequence[str],
+) -> str: ...
 def save(graph: Graph, path: str) -> None: ...
 def parse_ir(text: str) -> Graph: ...
 def nearest_names(wanted: str, known: Sequence[str]) -> list[str]: ...

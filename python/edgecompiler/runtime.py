@@ -18,6 +18,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
+from ._compile import Shapes, named_shapes
 from ._dtypes import Array, IRDType, array_from_native, array_to_native, from_native_name, native_name
 from .ir import Dim, IRGraph, TensorQuantization
 
@@ -63,13 +64,13 @@ class InferenceSession:
         self,
         path: str | os.PathLike[str] | IRGraph,
         target: str = "cpu",
-        input_shapes: Mapping[str | int, Sequence[int]] | None = None,
+        input_shapes: Shapes | None = None,
         threads: int = 1,
         *,
         optimize: bool = True,
         reference: bool = False,
     ) -> None:
-        shapes = {str(key): [int(d) for d in shape] for key, shape in (input_shapes or {}).items()}
+        shapes = named_shapes(input_shapes)
         if isinstance(path, IRGraph):
             native = _native.Session.from_graph(path._to_native(), target, shapes, threads, optimize, reference)
         else:

@@ -33,7 +33,9 @@ def run_edgecompiler(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> lis
         with InferenceSession(str(path)) as session:
             return [list(session.run(feeds).values()) for feeds in data_sets]
     except EdgeCompilerError as error:
-        raise Refused(error.code or "", one_line(error)) from None
+        first = next((d for d in error.diagnostics if d.severity == "error"), None)
+        reason = f"{first.op_type}: {first.message}" if first and first.op_type else first.message if first else error
+        raise Refused(error.code or "", one_line(reason)) from None
 
 
 def run_onnxruntime(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> list[list[Any]]:
