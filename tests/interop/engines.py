@@ -25,6 +25,15 @@ def one_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def refusal(error: Exception) -> Refused:
+    """The first diagnostic of one of our errors, without the file name."""
+    first = next((d for d in getattr(error, "diagnostics", ()) if d.severity == "error"), None)
+    if first is None:
+        return Refused("", one_line(f"{type(error).__name__}: {error}"))
+    where = f"{first.op_type}: " if first.op_type else ""
+    return Refused(first.code, one_line(where + first.message))
+
+
 def run_edgecompiler(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> list[list[Any]]:
     from edgecompiler.errors import EdgeCompilerError
     from edgecompiler.runtime import InferenceSession
@@ -33,9 +42,7 @@ def run_edgecompiler(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> lis
         with InferenceSession(str(path)) as session:
             return [list(session.run(feeds).values()) for feeds in data_sets]
     except EdgeCompilerError as error:
-        first = next((d for d in error.diagnostics if d.severity == "error"), None)
-        reason = f"{first.op_type}: {first.message}" if first and first.op_type else first.message if first else error
-        raise Refused(error.code or "", one_line(reason)) from None
+        raise refusal(error) from None
 
 
 def run_onnxruntime(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> list[list[Any]]:

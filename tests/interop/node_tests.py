@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import collections
 import fnmatch
+import importlib.util
 import json
 import os
 import pathlib
@@ -162,6 +163,9 @@ def parse_args() -> argparse.Namespace:
 
 def main() -> int:
     args = parse_args()
+    if importlib.util.find_spec(args.engine) is None:
+        print(f"node tests: {args.engine} is not installed in this environment", file=sys.stderr)
+        return 2
     root = node_data.prepare(args.suite)
     tests = node_suite.list_tests(root, tuple(args.category or node_suite.CATEGORIES))
     if args.filter:

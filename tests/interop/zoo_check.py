@@ -2,8 +2,8 @@
 
     python tests/interop/zoo_check.py [--only 'mobilenet*'] [--out DIR]
 
-Per model: the graph as imported and the optimised one, on one thread and on two, and the file that `edgecompile optimize`
-writes (onnx.checker full check, then run by ONNX Runtime). The bound is max abs error <= 1e-4 x max abs output.
+Per model: the graph as imported and the optimised one, on one thread and on two, and the file that `optimize` writes
+(onnx.checker full check, then run by ONNX Runtime). The bound is max abs error <= 1e-4 x max abs output.
 Exit status 0 only if everything holds.
 """
 
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 
 import model_set
-from engines import one_line
+from engines import refusal
 from worker_pool import run_isolated
 
 BOUND = 1e-4
@@ -72,34 +70,30 @@ def run_ours(model: model_set.Model, feeds: dict[str, np.ndarray], options: dict
         return list(session.run(feeds).values())
 
 
-def check_written(model: model_set.Model, feeds: dict, expected: list, binary: str) -> float:
+def check_written(model: model_set.Model, feeds: dict, expected: list) -> float:
+    import edgecompiler
     import onnx
 
     with tempfile.TemporaryDirectory() as scratch:
         written = pathlib.Path(scratch) / "optimised.onnx"
-        done = subprocess.run([binary, "optimize", str(model.path), "-o", str(written)], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"optimize ended with {done.returncode}: {done.stderr}")
+        edgecompiler.optimize(model.path, written)
         onnx.checker.check_model(str(written), full_check=True)
         return relative_error(run_ort(written, feeds), expected)
 
 
-def check_model(job: tuple[model_set.Model, str | None]) -> dict[str, float | str]:
+def check_model(model: model_set.Model) -> dict[str, float | str]:
     """In a worker: error per mode, or the reason why there is none."""
-    model, binary = job
     feeds = model.feeds()
     expected = run_ort(model.path, feeds)
+    checks = {mode: lambda o=options: relative_error(run_ours(model, feeds, o), expected) for mode, options in MODES.items()}
+    checks[WRITTEN] = lambda: check_written(model, feeds, expected)
     result: dict[str, float | str] = {}
-    for mode, options in MODES.items():
+    for name, check in checks.items():
         try:
-            result[mode] = relative_error(run_ours(model, feeds, options), expected)
+            result[name] = check()
         except Exception as error:
-            result[mode] = one_line(f"{type(error).__name__}: {error}")
-    if binary:
-        try:
-            result[WRITTEN] = check_written(model, feeds, expected, binary)
-        except Exception as error:
-            result[WRITTEN] = one_line(f"{type(error).__name__}: {error}")
+            refused = refusal(error)
+            result[name] = f"{refused.code} {refused.reason}".strip()
     return result
 
 
@@ -124,15 +118,11 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
     models = model_set.all_models(args.only)
-    binary = model_set.find_binary()
-    if binary is None:
-        print("skipped: no edgecompile program, so no written .onnx is checked (set EC_BIN)", file=sys.stderr)
-    columns = list(MODES) + ([WRITTEN] if binary else [])
+    columns = [*MODES, WRITTEN]
     results: dict[str, dict] = {}
     bad = 0
     started = time.monotonic()
-    jobs = [(m, os.fspath(binary) if binary else None) for m in models]
-    for index, outcome, value in run_isolated(check_model, jobs, args.workers, args.timeout):
+    for index, outcome, value in run_isolated(check_model, models, args.workers, args.timeout):
         result = value if outcome == "done" else {c: f"{outcome}: {value}" for c in columns}
         results[models[index].name] = result
         faults = {c: v for c, v in result.items() if not is_good(v)}
