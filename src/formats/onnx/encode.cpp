@@ -171,18 +171,26 @@ std::string encode_node(const NodeSource& node) {
 
 namespace {
 
-// Nested messages get their lengths when their writers end: before the text is used.
+// Built from the inside: protozero drops a nested message that has no fields, and the shape of a
+// scalar or an unknown dimension has none.
+std::string encode_shape(const std::vector<Dimension>& dims) {
+  std::string shape;
+  pbf_writer writer(shape);
+  for (const Dimension& dim : dims) {
+    std::string entry;
+    pbf_writer fields(entry);
+    if (dim.value) fields.add_int64(field::dimension::kValue, *dim.value);
+    add_text(fields, field::dimension::kParam, dim.param);
+    writer.add_message(field::shape::kDim, entry);
+  }
+  return shape;
+}
+
 void add_tensor_type(pbf_writer& writer, const ValueSource& value) {
   pbf_writer type(writer, field::value_info::kType);
   pbf_writer tensor(type, field::type::kTensor);
   tensor.add_int32(field::tensor_type::kElement, static_cast<int32_t>(value.type));
-  if (!value.has_shape) return;
-  pbf_writer shape(tensor, field::tensor_type::kShape);
-  for (const Dimension& dim : value.dims) {
-    pbf_writer entry(shape, field::shape::kDim);
-    if (dim.value) entry.add_int64(field::dimension::kValue, *dim.value);
-    add_text(entry, field::dimension::kParam, dim.param);
-  }
+  if (value.has_shape) tensor.add_message(field::tensor_type::kShape, encode_shape(value.dims));
 }
 
 }  // namespace

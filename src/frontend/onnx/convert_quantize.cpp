@@ -40,11 +40,15 @@ Result<ec::Tensor*> dequantize_bias(NodeContext& ctx, ec::Tensor* bias, ec::Tens
   return dequantize(ctx, {bias, scale, nullptr}, 0);
 }
 
-Result<ec::Tensor*> centred(NodeContext& ctx, ec::Tensor* x, ec::Tensor* zero_point) {
-  // Products of 8-bit integers sum up beyond what f32 holds exactly; f64 is always enough.
-  EC_TRY(x, ctx.cast(x, DType::F64));
+DType exact_type(const std::optional<int64_t>& terms, DType wide) {
+  constexpr int64_t kExactInFloat = (1 << 24) / (255 * 255);
+  return terms && *terms <= kExactInFloat ? DType::F32 : wide;
+}
+
+Result<ec::Tensor*> centred(NodeContext& ctx, ec::Tensor* x, ec::Tensor* zero_point, DType dtype) {
+  EC_TRY(x, ctx.cast(x, dtype));
   if (zero_point == nullptr) return x;
-  EC_TRY(zero_point, ctx.cast(zero_point, DType::F64));
+  EC_TRY(zero_point, ctx.cast(zero_point, dtype));
   return ctx.add(OpKind::Sub, {x, zero_point});
 }
 
@@ -124,10 +128,24 @@ Status qlinear_matmul(NodeContext& ctx) {
   return finish_quantized(ctx, y, ctx.in(6), ctx.in(7));
 }
 
+Status finish_integer(NodeContext& ctx, ec::Tensor* y) {
+  CastAttrs attrs;
+  attrs.to = DType::I32;
+  return ctx.finish(OpKind::Cast, {y}, attrs);
+}
+
+// Products per output element: all of a filter.
+std::optional<int64_t> filter_size(const ec::Tensor* weights) {
+  if (!weights->type().is_static() || weights->shape()->rank() < 1) return std::nullopt;
+  const std::vector<int64_t> sizes = weights->shape()->sizes();
+  return Shape::of(std::span(sizes).subspan(1)).num_elements();
+}
+
 // (x, w, x_zero?, w_zero?) -> int32
 Status conv_integer(NodeContext& ctx) {
   EC_CHECK_OK(check_kernel_shape(ctx, ctx.in(1)));
-  EC_TRY(ec::Tensor * x, centred(ctx, ctx.in(0), ctx.in(2)));
+  const DType dtype = exact_type(filter_size(ctx.in(1)), DType::F64);
+  EC_TRY(ec::Tensor * x, centred(ctx, ctx.in(0), ctx.in(2), dtype));
   ec::Tensor* w_zero = ctx.in(3);
   // One zero point per output channel.
   if (w_zero != nullptr && w_zero->shape() && w_zero->shape()->rank() == 1 && ctx.in(1)->shape()) {
@@ -135,21 +153,27 @@ Status conv_integer(NodeContext& ctx) {
     for (size_t i = 1; i < ctx.in(1)->shape()->rank(); ++i) axes.push_back(static_cast<int64_t>(i));
     EC_TRY(w_zero, ctx.unsqueeze(w_zero, axes));
   }
-  EC_TRY(ec::Tensor * w, centred(ctx, ctx.in(1), w_zero));
+  EC_TRY(ec::Tensor * w, centred(ctx, ctx.in(1), w_zero, dtype));
   EC_TRY(ec::Tensor * y, ctx.add(OpKind::Conv, {x, w}, conv_attrs(ctx)));
-  CastAttrs attrs;
-  attrs.to = DType::I32;
-  return ctx.finish(OpKind::Cast, {y}, attrs);
+  return finish_integer(ctx, y);
 }
 
+// Products per output element: the last dimension of a.
+std::optional<int64_t> inner_size(const ec::Tensor* a) {
+  if (!a->shape() || a->shape()->rank() < 1) return std::nullopt;
+  const Dim& last = (*a->shape())[a->shape()->rank() - 1];
+  return last.is_static() ? std::optional(last.size()) : std::nullopt;
+}
+
+// (a, b, a_zero?, b_zero?) -> int32
 Status matmul_integer(NodeContext& ctx) {
+  const DType dtype = exact_type(inner_size(ctx.in(0)), DType::I32);
   EC_TRY(ec::Tensor * a_zero, as_column(ctx, ctx.in(2)));
-  EC_TRY(ec::Tensor * a, centred(ctx, ctx.in(0), a_zero));
-  EC_TRY(ec::Tensor * b, centred(ctx, ctx.in(1), ctx.in(3)));
+  EC_TRY(ec::Tensor * a, centred(ctx, ctx.in(0), a_zero, dtype));
+  EC_TRY(ec::Tensor * b, centred(ctx, ctx.in(1), ctx.in(3), dtype));
+  if (dtype == DType::I32) return ctx.finish(OpKind::MatMul, {a, b}, MatMulAttrs{});
   EC_TRY(ec::Tensor * y, ctx.add(OpKind::MatMul, {a, b}, MatMulAttrs{}));
-  CastAttrs attrs;
-  attrs.to = DType::I32;
-  return ctx.finish(OpKind::Cast, {y}, attrs);
+  return finish_integer(ctx, y);
 }
 
 constexpr Arity k1{1, 1};

@@ -63,6 +63,7 @@ std::unique_ptr<ec::Graph> Importer::import_main(const Frame& frame) {
   }
   if (!decoded->name.empty()) graph->set_name(std::string(decoded->name));
   Scope scope(*graph, nullptr);
+  scope.set_declared(&*decoded);
   bind_initializers(*decoded, scope);
   add_inputs(*decoded, scope);
   import_nodes(decoded->list, scope, frame);
@@ -206,6 +207,19 @@ void Importer::add_outputs(const Graph& graph, Scope& scope) {
   }
 }
 
+void Importer::apply_hint(Scope& scope, std::string_view name, ec::Tensor* tensor) {
+  if (tensor->shape() || tensor->producer() == nullptr) return;
+  const ValueInfo* declared = scope.declared(name);
+  if (declared == nullptr) return;
+  int ignored = 0;
+  const Result<TensorType> type = declared_type(*declared, ignored);
+  if (!type.ok() || !type->shape || type->dtype != tensor->dtype()) return;
+  // The rank only: sizes go stale when a model is edited or its inputs are given other shapes.
+  scope.graph().set_type(
+      tensor,
+      TensorType(type->dtype, Shape(std::vector<Dim>(type->shape->rank(), Dim::unknown()))));
+}
+
 void Importer::check_declared(const ValueInfo& declared, const ec::Tensor& tensor) {
   int ignored = 0;
   const Result<TensorType> type = declared_type(declared, ignored);
@@ -244,6 +258,7 @@ Body Importer::import_body(Bytes message, Scope& outer, const Frame& frame,
   body.graph =
       std::make_unique<ec::Graph>(decoded->name.empty() ? "body" : std::string(decoded->name));
   Scope scope(*body.graph, &outer);
+  scope.set_declared(&*decoded);
   for (size_t i = 0; i < inputs.size() && i < decoded->inputs.size(); ++i) {
     const std::string_view name = decoded->inputs[i].name;
     scope.bind(name, Binding::of(body.graph->add_input(std::string(name), inputs[i])));

@@ -181,7 +181,9 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
       scope.bind(node.outputs[i], Binding::poisoned());
       continue;
     }
-    bind_output(scope, node.outputs[i], *ctx.results()[i], ctx.location());
+    const Binding& result = *ctx.results()[i];
+    if (result.is(Binding::Kind::Tensor)) apply_hint(scope, node.outputs[i], result.tensor);
+    bind_output(scope, node.outputs[i], result, ctx.location());
   }
   for (const std::string_view name : ctx.unread_attributes()) {
     if (!warned_once_.insert(std::string(row.name) + "." + std::string(name)).second) continue;

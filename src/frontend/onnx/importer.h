@@ -74,7 +74,7 @@ class Importer {
   void import_nodes(const NodeList& list, Scope& scope, const Frame& frame);
   void add_outputs(const Graph& graph, Scope& scope);
   void check_declared(const ValueInfo& declared, const ec::Tensor& tensor);
-  void apply_hints(const Graph& graph, Scope& scope);
+  void apply_hint(Scope& scope, std::string_view name, ec::Tensor* tensor);
   Binding resolve(Scope& scope, std::string_view name, const Location& reader);
   std::optional<Binding> lookup(Scope& scope, std::string_view name);
   void materialize(Binding& binding, Scope& scope);

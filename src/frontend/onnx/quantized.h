@@ -23,8 +23,10 @@ Status finish_quantized(NodeContext& ctx, ec::Tensor* real, ec::Tensor* scale,
 // An int32 bias whose scale is the product of two others.
 Result<ec::Tensor*> dequantize_bias(NodeContext& ctx, ec::Tensor* bias, ec::Tensor* scale_a,
                                     ec::Tensor* scale_b);
-// x - zero_point in a float type that holds integer products exactly; zero_point may be null.
-Result<ec::Tensor*> centred(NodeContext& ctx, ec::Tensor* x, ec::Tensor* zero_point);
+// A type that holds sums of `terms` products of 8-bit differences exactly; `wide` beyond f32.
+DType exact_type(const std::optional<int64_t>& terms, DType wide);
+// x - zero_point in the given type; zero_point may be null.
+Result<ec::Tensor*> centred(NodeContext& ctx, ec::Tensor* x, ec::Tensor* zero_point, DType dtype);
 // Zero points per row of a matrix have to broadcast along its columns.
 Result<ec::Tensor*> as_column(NodeContext& ctx, ec::Tensor* zero_point);
 

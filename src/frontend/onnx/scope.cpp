@@ -18,6 +18,16 @@ ec::Tensor* Scope::capture(ec::Tensor* outer) {
   return inner;
 }
 
+const ValueInfo* Scope::declared(std::string_view name) {
+  if (declared_ == nullptr) return nullptr;
+  if (declared_by_name_.empty()) {
+    for (const ValueInfo& info : declared_->value_info) declared_by_name_.emplace(info.name, &info);
+    for (const ValueInfo& info : declared_->outputs) declared_by_name_.emplace(info.name, &info);
+  }
+  const auto it = declared_by_name_.find(name);
+  return it == declared_by_name_.end() ? nullptr : it->second;
+}
+
 std::vector<std::string_view> Scope::known_names() const {
   constexpr size_t kEnough = 5000;
   std::vector<std::string_view> names;

@@ -60,6 +60,10 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
+  // The types that the file declares for intermediate values: hints where inference knows nothing.
+  void set_declared(const Graph* declared) { declared_ = declared; }
+  const ValueInfo* declared(std::string_view name);
+
   ec::Graph& graph() const { return graph_; }
   Scope* parent() const { return parent_; }
 
@@ -82,6 +86,8 @@ class Scope {
   Scope* parent_;
   std::unordered_map<std::string_view, Binding> names_;
   std::vector<Capture> captures_;
+  const Graph* declared_ = nullptr;
+  std::unordered_map<std::string_view, const ValueInfo*> declared_by_name_;  // built when asked
   std::unordered_map<const ec::Tensor*, ec::Tensor*> captured_;
 };
 

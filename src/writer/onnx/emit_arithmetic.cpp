@@ -69,7 +69,6 @@ constexpr PlainRow kPlain[] = {
     {OpKind::Unsqueeze, "Unsqueeze"},
     {OpKind::Expand, "Expand"},
     {OpKind::Size, "Size"},
-    {OpKind::Range, "Range"},
     {OpKind::Slice, "Slice"},
     {OpKind::Tile, "Tile"},
     {OpKind::NonZero, "NonZero"},

@@ -47,6 +47,23 @@ Status fill(OpEmitter& e) {
   return {};
 }
 
+// The IR takes any tensor of one element, ONNX only scalars.
+Status range(OpEmitter& e) {
+  std::vector<std::string> operands;
+  for (size_t i = 0; i < 3; ++i) {
+    const ec::Tensor* tensor = e.op().input(i);
+    if (tensor->shape() && tensor->shape()->rank() == 0)
+      operands.push_back(e.in(i));
+    else if (tensor->is_constant())
+      operands.push_back(e.graph().add_initializer(
+          tensor->name(), TensorType(tensor->dtype(), Shape{}), tensor->raw_data()));
+    else
+      operands.push_back(e.step("Reshape", {e.in(i), e.ints({})}));
+  }
+  e.node("Range", std::move(operands), e.outputs());
+  return {};
+}
+
 Status eye_like(OpEmitter& e) {
   const auto& attrs = e.attrs<EyeLikeAttrs>();
   AttributeList a;
@@ -181,6 +198,7 @@ constexpr WriteRow kRows[] = {
     {OpKind::Flatten, flatten},
     {OpKind::Shape, shape},
     {OpKind::Fill, fill},
+    {OpKind::Range, range},
     {OpKind::EyeLike, eye_like},
     {OpKind::Transpose, transpose},
     {OpKind::Concat, concat},

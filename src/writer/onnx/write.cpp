@@ -42,6 +42,10 @@ int64_t since(const Operation& op) {
       return 23;
     case OpKind::Attention:
       return op.input(6) != nullptr ? 24 : 23;
+    case OpKind::MaxPool:
+    case OpKind::AvgPool:
+      // Which windows round-up pooling drops at the end is defined since version 22.
+      return op.attrs_as<PoolAttrs>().ceil_mode ? 22 : kLowestOpset;
     case OpKind::TensorScatter:
       return 24;
     case OpKind::BitCast:
