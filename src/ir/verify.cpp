@@ -16,6 +16,7 @@ class Verifier {
     for (const Tensor* tensor : graph_.tensors()) check_tensor(*tensor);
     const std::vector<Operation*> order = graph_.topological();
     check_order(order);
+    check_uses(order);
     for (Operation* op : order) check_operation(*op);
     for (size_t i = 0; i < graph_.outputs().size(); ++i)
       if (graph_.outputs()[i] == nullptr)
@@ -92,21 +93,36 @@ class Verifier {
                 Code::CyclicGraph);
   }
 
+  // Use lists and operands say the same; in one walk over each, as tensors may have many uses.
+  void check_uses(const std::vector<Operation*>& order) {
+    std::vector<std::vector<bool>> listed(graph_.operation_id_bound());
+    for (const Operation* op : order) listed[op->id()].resize(op->inputs().size(), false);
+    for (const Tensor* tensor : graph_.tensors())
+      for (const Use& use : tensor->uses()) {
+        const bool right = use.op->input(use.index) == tensor;
+        if (right && use.index < listed[use.op->id()].size())
+          listed[use.op->id()][use.index] = true;
+        else if (!right)
+          fault(use.op->location(), "'" + tensor->name() + "' lists a use that is none");
+      }
+    for (const Operation* op : order)
+      for (size_t i = 0; i < op->inputs().size(); ++i)
+        if (op->input(i) != nullptr && !listed[op->id()][i])
+          fault(op->location(), "use of '" + op->input(i)->name() + "' is not in its use list");
+  }
+
   void check_operation(const Operation& op) {
     const OpDef& def = op.def();
+    const size_t faults = faults_.size();
     if (!def.inputs().accepts(op.inputs().size()) || !def.outputs().accepts(op.outputs().size()))
       fault(op.location(), std::string(def.name) + " has the wrong number of operands or results");
+    for (int i = 0; i < def.inputs().min; ++i)
+      if (op.input(static_cast<size_t>(i)) == nullptr)
+        fault(op.location(), std::string(def.name) + " lacks operand " + std::to_string(i));
     if (&op.attrs().schema() != &def.attrs())
       fault(op.location(), std::string(def.name) + " has attributes of another op");
-    for (uint32_t i = 0; i < op.inputs().size(); ++i) {
-      const Tensor* input = op.inputs()[i];
-      if (input == nullptr) continue;
-      bool listed = false;
-      for (const Use& use : input->uses())
-        listed = listed || use == Use{const_cast<Operation*>(&op), i};
-      if (!listed) fault(op.location(), "use of '" + input->name() + "' is not in its use list");
-    }
-    check_types(op);
+    // Inference relies on these.
+    if (faults_.size() == faults) check_types(op);
     for (const auto& body : op.bodies())
       for (Diagnostic& d : Verifier(*body).run()) faults_.push_back(std::move(d));
   }

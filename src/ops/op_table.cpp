@@ -37,10 +37,28 @@ Arity count_names(std::string_view side) {
   return arity;
 }
 
+struct Arities {
+  Arity inputs, outputs;
+};
+
+// Graphs ask for every operation they add, so the signatures are read once.
+const Arities& arities_of(OpKind kind) {
+  static const auto kArities = [] {
+    std::array<Arities, kTable.size()> all;
+    for (size_t i = 0; i < kTable.size(); ++i) {
+      const std::string_view signature = kTable[i]->signature;
+      const size_t arrow = signature.find("->");
+      all[i] = {count_names(signature.substr(0, arrow)), count_names(signature.substr(arrow + 2))};
+    }
+    return all;
+  }();
+  return kArities[static_cast<size_t>(kind)];
+}
+
 }  // namespace
 
-Arity OpDef::inputs() const { return count_names(signature.substr(0, signature.find("->"))); }
-Arity OpDef::outputs() const { return count_names(signature.substr(signature.find("->") + 2)); }
+Arity OpDef::inputs() const { return arities_of(kind).inputs; }
+Arity OpDef::outputs() const { return arities_of(kind).outputs; }
 
 std::span<const OpDef* const> all_ops() { return kTable; }
 
