@@ -1,0 +1,13 @@
+// libFuzzer: the ONNX importer. What imports must be a sound graph.
+#include <cstdlib>
+
+#include "frontend/onnx/onnx.h"
+#include "ir/graph.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const ec::Blob file = ec::Blob::copy_of(std::span<const uint8_t>(data, size));
+  ec::DiagnosticSink sink;
+  const auto graph = ec::import_onnx(file, "fuzz.onnx", {}, sink);
+  if (graph.ok() && !ec::verify(**graph).empty()) std::abort();
+  return 0;
+}

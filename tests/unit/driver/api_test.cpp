@@ -1,0 +1,77 @@
+// The public functions: plain types, failures as exceptions.
+#include <gtest/gtest.h>
+
+#include "driver/temporary_directory.h"
+#include "edgecompiler/compile.h"
+#include "edgecompiler/session.h"
+#include "edgecompiler/version.h"
+#include "support/file.h"
+
+namespace ec {
+namespace {
+
+constexpr std::string_view kModel =
+    "ecir 1\ngraph @m(%x: f32[n,2]) -> (y = %2) {\n"
+    "  %1 = relu(%x) : f32[n,2]\n  %2 = neg(%1) : f32[n,2]\n  %3 = exp(%x) : f32[n,2]\n}\n";
+
+class Api : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(write_file(model_, kModel).ok()); }
+  const TemporaryDirectory directory_;
+  const std::filesystem::path model_ = directory_ / "m.ecir";
+};
+
+TEST_F(Api, CompileWritesTheTargetsFile) {
+  const CompileResult result = compile(model_.string());
+  EXPECT_EQ(result.output_path, (directory_ / "m_cpu.ecir").string());
+  EXPECT_EQ(result.target, "cpu");
+  EXPECT_TRUE(std::filesystem::exists(result.output_path));
+  EXPECT_NE(result.report.find("\"operations_before\":3"), std::string::npos) << result.report;
+  EXPECT_TRUE(result.warnings.empty());
+}
+
+TEST_F(Api, OptimizeInspectCheck) {
+  CompileOptions options;
+  options.output = (directory_ / "o.ecir").string();
+  const CompileResult result = optimize(model_.string(), options);
+  EXPECT_NE(result.report.find("\"operations_after\":2"), std::string::npos) << result.report;
+  EXPECT_NE(inspect(model_.string()).find("\"format\":\"ecir\""), std::string::npos);
+  EXPECT_NE(check(model_.string()).find("\"runs\":true"), std::string::npos);
+}
+
+TEST_F(Api, SessionRuns) {
+  InferenceSession session(model_.string());
+  const float x[] = {1, -1, 2, -2};
+  const auto outputs = session.run({{"x", "f32", {2, 2}, x, sizeof x}});
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].name, "y");
+  EXPECT_EQ(outputs[0].as<float>()[0], -1.0f);
+  EXPECT_EQ(outputs[0].as<float>()[1], 0.0f);
+  session.close();
+  EXPECT_THROW(session.run({{"x", "f32", {2, 2}, x, sizeof x}}), RuntimeError);
+}
+
+TEST_F(Api, FailuresCarryCodeAndHint) {
+  try {
+    compile((directory_ / "missing.onnx").string());
+    FAIL() << "no exception";
+  } catch (const ModelError& e) {
+    EXPECT_EQ(e.code(), "EC1001");
+    EXPECT_FALSE(e.hint().empty());
+    EXPECT_EQ(e.diagnostics().size(), 1u);
+  }
+  CompileOptions options;
+  options.target = "coral";
+  EXPECT_THROW(compile(model_.string(), options), BackendError);
+  options = {};
+  options.dims["m"] = 3;
+  EXPECT_THROW(inspect(model_.string(), options), ModelError);
+  options = {};
+  options.passes = "no-such-pass";
+  EXPECT_THROW(compile(model_.string(), options), Exception);
+}
+
+TEST(Version, IsThatOfTheProject) { EXPECT_STREQ(version(), EC_PROJECT_VERSION); }
+
+}  // namespace
+}  // namespace ec
