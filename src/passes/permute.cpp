@@ -193,8 +193,16 @@ std::optional<PermuteRoles> permute_roles(const Operation* op, const Perm& perm)
 Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
                                std::initializer_list<const Operation*> from) {
   if (is_identity(perm)) return x;
-  if (x->is_constant() && !x->type().quant)
-    return rewriter.add_folded(OpKind::Transpose, {x}, TransposeAttrs{.perm = perm});
+  if (x->is_constant()) {
+    EC_TRY(Tensor * constant,
+           rewriter.add_folded(OpKind::Transpose, {x}, TransposeAttrs{.perm = perm}));
+    if (auto quant = x->type().quant) {
+      if (quant->per_channel())
+        quant->axis = static_cast<int32_t>(inverse(perm)[static_cast<size_t>(quant->axis)]);
+      rewriter.graph().set_quant(constant, std::move(quant));
+    }
+    return constant;
+  }
   if (x->shape() && keeps_order(*x->shape(), perm)) {
     EC_TRY(Tensor * reshaped, add_reshape(rewriter, x, permuted(*x->shape(), perm), from));
     if (reshaped != nullptr) return reshaped;
