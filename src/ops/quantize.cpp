@@ -78,16 +78,28 @@ Result<Granularity> granularity_of(const KernelContext& ctx, int64_t given_axis,
   return g;
 }
 
-// Calls f(element index, parameter index) for all elements in order.
+// Calls f(first element, first parameter, length) for all runs of elements in order. Along a run
+// the parameter is fixed (step 0) or steps with the element (step 1).
 template <class F>
-void for_each_element(const Granularity& g, F&& f) {
+void for_each_parameter_run(const Granularity& g, F&& f) {
   size_t at = 0;
   for (int64_t o = 0; o < g.split.outer; ++o)
-    for (int64_t k = 0; k < g.split.size; ++k) {
-      const int64_t first = g.first(o, k);
-      for (int64_t i = 0; i < g.split.inner; ++i, ++at)
-        f(at, static_cast<size_t>(first + i * g.step));
+    for (int64_t k = 0; k < g.split.size; ++k, at += static_cast<size_t>(g.split.inner))
+      f(at, static_cast<size_t>(g.first(o, k)), static_cast<size_t>(g.split.inner));
+}
+
+// out[i] = f(x[i], scale, zero) for every element with its parameters.
+template <class C, class F>
+void map_with_parameters(const Granularity& g, const C* x, const C* scale, const C* zero, C* out,
+                         F&& f) {
+  for_each_parameter_run(g, [&](size_t at, size_t p, size_t n) {
+    if (g.step == 0) {
+      const C s = scale[p], z = zero[p];
+      for (size_t i = at; i < at + n; ++i) out[i] = f(x[i], s, z);
+    } else {
+      for (size_t i = 0; i < n; ++i) out[at + i] = f(x[at + i], scale[p + i], zero[p + i]);
     }
+  });
 }
 
 // --- kernels ------------------------------------------------------------------------------------
@@ -105,15 +117,18 @@ void quantize_as(KernelContext& ctx, const Granularity& g) {
   const Reader<C> x(ctx.input(0)), scale(ctx.input(1));
   const std::vector<C> zero = zero_points<C>(ctx, scale.size());
   std::vector<C> out(x.size());
+  const auto map = [&](auto&& f) {
+    map_with_parameters(g, x.data(), scale.data(), zero.data(), out.data(), f);
+  };
   if (is_integer(y.dtype)) {
     const auto low = static_cast<C>(lowest_integer(y.dtype));
     const auto high = static_cast<C>(highest_integer(y.dtype));
-    for_each_element(g, [&](size_t i, size_t p) {
-      const C q = round_half_even(x[i] / scale[p]) + zero[p];
-      out[i] = q > low ? std::min(q, high) : low;
+    map([low, high](C v, C s, C z) {
+      const C q = round_half_even(v / s) + z;
+      return q > low ? std::min(q, high) : low;
     });
   } else {
-    for_each_element(g, [&](size_t i, size_t p) { out[i] = x[i] / scale[p] + zero[p]; });
+    map([](C v, C s, C z) { return v / s + z; });
   }
   if constexpr (std::is_same_v<C, float>)
     if (!ctx.attrs<QuantizeAttrs>().saturate && small_float_format(y.dtype) != nullptr)
@@ -141,8 +156,8 @@ void dequantize_as(KernelContext& ctx, const Granularity& g) {
   const Reader<C> x(ctx.input(0)), scale(ctx.input(1));
   const std::vector<C> zero = zero_points<C>(ctx, scale.size());
   Writer<C> y(ctx.output(0));
-  C* out = y.data();
-  for_each_element(g, [&](size_t i, size_t p) { out[i] = (x[i] - zero[p]) * scale[p]; });
+  map_with_parameters(g, x.data(), scale.data(), zero.data(), y.data(),
+                      [](C v, C s, C z) { return (v - z) * s; });
   y.commit();
 }
 

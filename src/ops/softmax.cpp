@@ -71,6 +71,19 @@ void hardmax_block(const C* x, C* y, const AxisSplit& split, Columns<C>& columns
     }
 }
 
+// The common case of adjacent elements, with the row's statistics in registers.
+template <class C>
+void softmax_row(const C* x, C* y, int64_t size) {
+  C top = -std::numeric_limits<C>::infinity();
+  for (int64_t i = 0; i < size; ++i) top = max_of(top, x[i]);
+  double sum = 0.0;
+  for (int64_t i = 0; i < size; ++i) {
+    y[i] = std::exp(x[i] - top);
+    sum += static_cast<double>(y[i]);
+  }
+  for (int64_t i = 0; i < size; ++i) y[i] = static_cast<C>(static_cast<double>(y[i]) / sum);
+}
+
 enum class Form { Softmax, LogSoftmax, Hardmax };
 
 template <Form kForm>
@@ -88,12 +101,14 @@ Status run_softmax(KernelContext& ctx) {
     for (int64_t o = 0; o < split.outer; ++o) {
       const C* from = in.data() + o * block;
       C* to = out.data() + o * block;
-      if constexpr (kForm == Form::Softmax)
-        softmax_block(from, to, split, columns);
-      else if constexpr (kForm == Form::LogSoftmax)
-        log_softmax_block(from, to, split, columns);
-      else
-        hardmax_block(from, to, split, columns);
+      if constexpr (kForm == Form::Softmax) {
+        if (split.inner == 1)
+          softmax_row(from, to, split.size);
+        else
+          softmax_block(from, to, split, columns);
+      }
+      if constexpr (kForm == Form::LogSoftmax) log_softmax_block(from, to, split, columns);
+      if constexpr (kForm == Form::Hardmax) hardmax_block(from, to, split, columns);
     }
     out.commit();
   });

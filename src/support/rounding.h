@@ -9,10 +9,19 @@
 
 namespace ec {
 
-// Nearest integer, ties to even: ONNX Round and QuantizeLinear, numpy.rint. The floating-point
-// environment keeps its default mode throughout.
-inline float round_half_even(float value) { return std::nearbyint(value); }
-inline double round_half_even(double value) { return std::nearbyint(value); }
+// Nearest integer, ties to even: ONNX Round and QuantizeLinear, numpy.rint. Adding 2^23 (2^52)
+// leaves no bits for a fraction, so the addition itself rounds; the floating-point environment
+// keeps its default mode throughout. Inline arithmetic where std::nearbyint would be a call.
+inline float round_half_even(float value) {
+  const float magnitude = std::fabs(value);
+  if (!(magnitude < 0x1p23f)) return value;  // integers, infinities and NaN
+  return std::copysign((magnitude + 0x1p23f) - 0x1p23f, value);
+}
+inline double round_half_even(double value) {
+  const double magnitude = std::fabs(value);
+  if (!(magnitude < 0x1p52)) return value;
+  return std::copysign((magnitude + 0x1p52) - 0x1p52, value);
+}
 // Nearest integer, ties away from zero: C's round, TFLite's quantised arithmetic.
 inline float round_half_away(float value) { return std::round(value); }
 inline double round_half_away(double value) { return std::round(value); }

@@ -19,6 +19,23 @@ TEST(Rounding, Halves) {
   EXPECT_EQ(round_half_away(0.49999999999999994), 0.0);
 }
 
+// Every 4099th float, all signs and exponents, against the C library.
+TEST(Rounding, HalfEvenEverywhere) {
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    const float got = round_half_even(x), expected = std::nearbyint(x);
+    if (std::isnan(x)) {
+      ASSERT_TRUE(std::isnan(got));
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << x;
+      ASSERT_EQ(round_half_even(static_cast<double>(x)), std::nearbyint(static_cast<double>(x)));
+    }
+  }
+  for (const double x : {0x1p52, -0x1p52 + 0.5, 0x1.8p51 + 0.5, 4503599627370495.5, -0.5})
+    EXPECT_EQ(round_half_even(x), std::nearbyint(x)) << x;
+  EXPECT_TRUE(std::signbit(round_half_even(-0.25)));
+}
+
 TEST(Rounding, NarrowToOddKeepsTiesApart) {
   const double tie = 1.0 + 0x1p-11;  // halfway between two halves
   EXPECT_EQ(float_to_half(narrow_to_odd(tie)), 0x3c00);
