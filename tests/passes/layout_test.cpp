@@ -1,4 +1,5 @@
 // The layout transform.
+#include "ops/attrs.h"
 #include "passes/harness.h"
 #include "passes/layout/min_cut.h"
 
@@ -52,8 +53,10 @@ TEST(Layout, PureConvolutionalNetworkKeepsTransposesAtTheEnds) {
   })",
                             kLayout);
   EXPECT_EQ(out.count(OpKind::Transpose), 2) << out.text();
-  for (const Operation* op : out.after->topological())
-    if (op->kind() == OpKind::Conv) EXPECT_EQ(op->attrs_as<ConvAttrs>().layout, Layout::ChannelsLast);
+  for (const Operation* op : out.after->topological()) {
+    if (op->kind() != OpKind::Conv) continue;
+    EXPECT_EQ(op->attrs_as<ConvAttrs>().layout, Layout::ChannelsLast);
+  }
   EXPECT_EQ(out.only(OpKind::Concat).attrs_as<AxisAttrs>().axis, 3);
   EXPECT_EQ(out.report.find("layout")->stats.notes.size(), 2u);
 }
