@@ -43,6 +43,9 @@ constexpr std::string_view kOptimize =
 
 constexpr std::string_view kRuntime =
     "optimize,"
+    // The kernels compute in NHWC; transposes meet and cancel before activations are fused, so that
+    // none stands between a weighted sum and its activation.
+    "layout{to=nhwc},"
     // After all fusion into weights: an activation closes a weighted sum.
     "fuse-activations,"
     "canonicalise";
