@@ -214,6 +214,10 @@ TEST(FastKernels, Conv) {
                      OpKind::Conv,
                      {x(at({2, 6, 30})), w(at({8, 6, 5})), w({8})},
                      conv_attrs({2}, {2, 1}, 1, layout)});
+    cases.push_back({name + "volume",
+                     OpKind::Conv,
+                     {x(at({2, 4, 6, 5, 7})), w(at({8, 2, 3, 2, 3})), w({8})},
+                     conv_attrs({2, 1, 2}, {1, 0, 1, 1, 1, 2}, 2, layout)});
     cases.push_back({name + "residual",
                      OpKind::Conv,
                      {x(at({1, 5, 6, 6})), w(at({7, 5, 3, 3})), w({7}), x(at({1, 7, 6, 6}))},
@@ -306,6 +310,25 @@ TEST(FastKernels, Gemm) {
     cases.push_back({name + " none", OpKind::Gemm, {x(a), x(b)}, attrs});
   }
   check_all(cases);
+}
+
+TEST(FastKernels, Einsum) {
+  const auto one = [](std::string equation, Sizes a, Sizes b, bool fast = true) {
+    return Case{equation, OpKind::Einsum, {x(a), x(b)}, EinsumAttrs{.equation = equation}, 1, fast};
+  };
+  check_all({
+      one("ij,jk->ik", {5, 7}, {7, 9}),
+      one("bct,bcs->bts", {2, 6, 5}, {2, 6, 7}),
+      one("bts, bcs -> bct", {2, 5, 7}, {2, 6, 7}),
+      one("bhid,bhjd->bhij", {2, 3, 5, 8}, {2, 3, 7, 8}),
+      one("bij,kj->bik", {2, 5, 7}, {9, 7}),
+      one("ij,kj->ki", {5, 7}, {9, 7}),
+      one("bwhc,cd->bwhd", {2, 3, 4, 5}, {5, 6}),
+      one("i,i->", {9}, {9}),
+      one("ij,ij->i", {5, 7}, {5, 7}),
+      one("ij,ij->ij", {5, 7}, {5, 7}, false),
+      one("ijk,jl->ilk", {5, 7, 3}, {7, 4}, false),
+  });
 }
 
 TEST(FastKernels, Pool) {

@@ -95,6 +95,26 @@ TEST(Session, SaysWhatIsWrongWithInputs) {
   EXPECT_EQ(code({{"first", lying}, {"second", lying}}), Code::InputShapeMismatch);
 }
 
+TEST(Session, QuantisedInputTakesFloats) {
+  auto graph = std::make_unique<Graph>("quantised");
+  Tensor* x = graph->add_input("x", TensorType(DType::U8, Shape{5}));
+  graph->set_quant(x, QuantParams{{0.5f}, {10}, -1});
+  graph->add_output("y", graph->add_single(OpKind::Identity, {x}).value());
+  const auto session = open(std::move(graph));
+  const auto run = [&](Value value) {
+    const auto result = session->run(std::vector<NamedValue>{{"x", std::move(value)}});
+    EXPECT_TRUE(result.ok());
+    const auto got = (*result)[0].as<uint8_t>();
+    return std::vector<int>(got.begin(), got.end());
+  };
+  // Ties go to even; values beyond the range saturate.
+  EXPECT_EQ(run(floats({5}, {0.0f, 1.0f, 0.75f, -100.0f, 1000.0f})),
+            (std::vector<int>{10, 12, 12, 0, 255}));
+  const std::vector<uint8_t> stored = {1, 2, 3, 4, 5};
+  EXPECT_EQ(run(Value::of<uint8_t>({5}, std::span<const uint8_t>(stored))),
+            (std::vector<int>{1, 2, 3, 4, 5}));
+}
+
 TEST(Session, ClosedSessionRefuses) {
   const auto session = open(add_graph());
   session->close();

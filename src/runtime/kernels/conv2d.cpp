@@ -14,7 +14,7 @@ constexpr int64_t kMergeChannels = 64;
 
 /// A run of output pixels in one output row.
 struct Run {
-  int64_t n = 0, y = 0, x = 0;  // image, row and column of its first pixel
+  int64_t n = 0, z = 0, y = 0, x = 0;  // image, plane, row and column of its first pixel
   int64_t count = 0;
   int64_t at = 0;  // index of its first pixel within the request
 };
@@ -25,16 +25,18 @@ void for_each_run(const Conv2dShape& s, int64_t first, int64_t count, F&& f) {
   Run run;
   run.x = first % s.out_w;
   run.y = first / s.out_w % s.out_h;
-  run.n = first / s.out_w / s.out_h;
+  run.z = first / s.out_w / s.out_h % s.out_d;
+  run.n = first / s.out_w / s.out_h / s.out_d;
   while (run.at < count) {
     run.count = std::min(count - run.at, s.out_w - run.x);
     f(run);
     run.at += run.count;
     run.x = 0;
-    if (++run.y == s.out_h) {
-      run.y = 0;
-      ++run.n;
-    }
+    if (++run.y < s.out_h) continue;
+    run.y = 0;
+    if (++run.z < s.out_d) continue;
+    run.z = 0;
+    ++run.n;
   }
 }
 
@@ -67,19 +69,27 @@ class TapRows final : public RowSource {
 
  private:
   void fill_run(const Run& run, int64_t count, const float** out) const {
-    const int64_t step = s_.stride_w * s_.in_c;
-    for (int64_t ky = 0; ky < s_.kernel_h; ++ky) {
-      const int64_t iy = run.y * s_.stride_h - s_.pad_top + ky * s_.dilation_h;
-      const bool row_inside = iy >= 0 && iy < s_.in_h;
-      for (int64_t kx = 0; kx < s_.kernel_w; ++kx, out += count) {
-        const int64_t ix = run.x * s_.stride_w - s_.pad_left + kx * s_.dilation_w;
-        const Inside in = row_inside ? inside(ix, s_.stride_w, 1, s_.in_w, run.count) : Inside{};
-        std::fill(out, out + in.begin, zeros_);
-        const int64_t base = ((run.n * s_.in_h + iy) * s_.in_w + ix) * s_.in_c;
-        for (int64_t i = in.begin; i < in.end; ++i) out[i] = x_ + (base + i * step);
-        std::fill(out + in.end, out + run.count, zeros_);
+    for (int64_t kz = 0; kz < s_.kernel_d; ++kz) {
+      const int64_t iz = run.z * s_.stride_d - s_.pad_front + kz * s_.dilation_d;
+      const bool plane_inside = iz >= 0 && iz < s_.in_d;
+      for (int64_t ky = 0; ky < s_.kernel_h; ++ky) {
+        const int64_t iy = run.y * s_.stride_h - s_.pad_top + ky * s_.dilation_h;
+        const bool row_inside = plane_inside && iy >= 0 && iy < s_.in_h;
+        const int64_t row = ((run.n * s_.in_d + iz) * s_.in_h + iy) * s_.in_w;
+        for (int64_t kx = 0; kx < s_.kernel_w; ++kx, out += count)
+          fill_tap(run, row_inside, row, run.x * s_.stride_w - s_.pad_left + kx * s_.dilation_w,
+                   out);
       }
     }
+  }
+
+  void fill_tap(const Run& run, bool row_inside, int64_t row, int64_t ix, const float** out) const {
+    const int64_t step = s_.stride_w * s_.in_c;
+    const Inside in = row_inside ? inside(ix, s_.stride_w, 1, s_.in_w, run.count) : Inside{};
+    std::fill(out, out + in.begin, zeros_);
+    const int64_t base = (row + ix) * s_.in_c;
+    for (int64_t i = in.begin; i < in.end; ++i) out[i] = x_ + (base + i * step);
+    std::fill(out + in.end, out + run.count, zeros_);
   }
 
   const Conv2dShape& s_;
@@ -152,7 +162,8 @@ Conv2d::Conv2d(const KernelTable& table, const Conv2dShape& shape, const float* 
                WeightStrides strides, const float* bias, Epilogue epilogue)
     : table_(&table), shape_(shape), epilogue_(epilogue) {
   const int64_t per_group = shape_.in_c / shape_.groups;
-  depthwise_ = shape_.groups > 1 && per_group == 1 && shape_.out_c == shape_.in_c;
+  depthwise_ =
+      shape_.groups > 1 && per_group == 1 && shape_.out_c == shape_.in_c && !shape_.is_volume();
   if (depthwise_) {
     if (bias != nullptr) {
       bias_ = AlignedBuffer<float>(static_cast<size_t>(shape_.out_c));
@@ -179,28 +190,32 @@ void Conv2d::pack_product(const float* weights, WeightStrides w, const float* bi
   const int64_t out = shape_.out_c / shape_.groups;
   matrix_ = shape_.kernel_h == 1 && shape_.kernel_w == 1 && shape_.stride_h == 1 &&
             shape_.stride_w == 1 && shape_.pad_top == 0 && shape_.pad_left == 0 &&
-            shape_.out_h == shape_.in_h && shape_.out_w == shape_.in_w;
-  merged_ =
-      shape_.groups == 1 && shape_.kernel_w > 1 && shape_.dilation_w == 1 && in <= kMergeChannels;
-  const KBlocks blocks = merged_ ? KBlocks::make(shape_.kernel_h, shape_.kernel_w * in)
-                                 : KBlocks::make(shape_.kernel_h * shape_.kernel_w, in);
+            shape_.out_h == shape_.in_h && shape_.out_w == shape_.in_w && shape_.kernel_d == 1 &&
+            shape_.stride_d == 1 && shape_.pad_front == 0 && shape_.out_d == shape_.in_d;
+  merged_ = shape_.groups == 1 && shape_.kernel_w > 1 && shape_.dilation_w == 1 &&
+            in <= kMergeChannels && !shape_.is_volume();
+  const KBlocks blocks =
+      merged_ ? KBlocks::make(shape_.kernel_h, shape_.kernel_w * in)
+              : KBlocks::make(shape_.kernel_d * shape_.kernel_h * shape_.kernel_w, in);
   layout_ = PanelLayout::make(*table_, out, shape_.groups, blocks);
   weights_ = AlignedBuffer<float>(layout_.size());
   zeros_ = AlignedBuffer<float>(static_cast<size_t>(shape_.in_c * (merged_ ? shape_.kernel_w : 1)));
   // K runs over (y, x, i), the order in which the inner loop walks it. Weights that lie so need no
   // copy in between; others are put in order one filter at a time.
   const int64_t k = blocks.total();
-  const bool in_order = w.in == 1 && w.column == in && w.row == shape_.kernel_w * in && w.out == k;
+  const bool in_order = !shape_.is_volume() && w.in == 1 && w.column == in &&
+                        w.row == shape_.kernel_w * in && w.out == k;
   AlignedBuffer<float> ordered(in_order ? 0 : static_cast<size_t>(k * out));
   for (int64_t g = 0; g < shape_.groups; ++g) {
     const float* first = weights + g * out * w.out;
     if (!in_order) {
       float* to = ordered.data();
       for (int64_t o = 0; o < out; ++o)
-        for (int64_t y = 0; y < shape_.kernel_h; ++y)
-          for (int64_t x = 0; x < shape_.kernel_w; ++x)
-            for (int64_t i = 0; i < in; ++i)
-              *to++ = first[o * w.out + i * w.in + y * w.row + x * w.column];
+        for (int64_t z = 0; z < shape_.kernel_d; ++z)
+          for (int64_t y = 0; y < shape_.kernel_h; ++y)
+            for (int64_t x = 0; x < shape_.kernel_w; ++x)
+              for (int64_t i = 0; i < in; ++i)
+                *to++ = first[o * w.out + i * w.in + z * w.plane + y * w.row + x * w.column];
       first = ordered.data();
     }
     pack_panels(*table_, layout_, g, {first, 1, k}, weights_.data());
@@ -213,7 +228,7 @@ void Conv2d::pack_product(const float* weights, WeightStrides w, const float* bi
 
 size_t Conv2d::thread_scratch() const {
   if (depthwise_) return align_up(2 * static_cast<size_t>(shape_.kernel_h) * sizeof(const float*));
-  const int64_t rows = shape_.batch * shape_.out_h * shape_.out_w;
+  const int64_t rows = shape_.out_pixels();
   if (merged_)
     return product_scratch_bytes(*table_, layout_.blocks, rows,
                                  MergedRows(shape_, nullptr, nullptr));
@@ -230,7 +245,7 @@ void Conv2d::run(const float* x, float* y, const float* residual, ThreadPool& po
   PanelProduct p;
   p.table = table_;
   p.layout = layout_;
-  p.rows = shape_.batch * shape_.out_h * shape_.out_w;
+  p.rows = shape_.out_pixels();
   p.b = weights_.data();
   p.bias = bias_.empty() ? nullptr : bias_.data();
   p.a_group_offset = shape_.in_c / shape_.groups;

@@ -1,4 +1,4 @@
-// Two-dimensional convolution over NHWC images, weights packed once.
+// Convolution over NHWC images (or NDHWC volumes), weights packed once.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,26 @@ struct Conv2dShape {
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;  // bottom and right follow from out_h, out_w
   int64_t groups = 1;
+  // Volumes; an image has depth 1.
+  int64_t in_d = 1, out_d = 1;
+  int64_t kernel_d = 1, stride_d = 1, dilation_d = 1, pad_front = 0;
+
+  bool is_volume() const { return in_d != 1 || out_d != 1 || kernel_d != 1; }
+  int64_t out_pixels() const { return batch * out_d * out_h * out_w; }
 };
 
-/// Weight (o, i, y, x) is at o*out + i*in + y*row + x*column; i counts within the group.
+/// Weight (o, i, z, y, x) is at o*out + i*in + z*plane + y*row + x*column; i counts within the
+/// group.
 struct WeightStrides {
-  int64_t out = 0, in = 0, row = 0, column = 0;
+  int64_t out = 0, in = 0, row = 0, column = 0, plane = 0;
 
   static WeightStrides oihw(const Conv2dShape& s) {
     const int64_t area = s.kernel_h * s.kernel_w;
-    return {s.in_c / s.groups * area, area, s.kernel_w, 1};
+    return {s.in_c / s.groups * area, area, s.kernel_w, 1, 0};
   }
   static WeightStrides ohwi(const Conv2dShape& s) {
     const int64_t in = s.in_c / s.groups;
-    return {s.kernel_h * s.kernel_w * in, 1, s.kernel_w * in, in};
+    return {s.kernel_h * s.kernel_w * in, 1, s.kernel_w * in, in, 0};
   }
 };
 

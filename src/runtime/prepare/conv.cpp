@@ -1,4 +1,4 @@
-// Convolutions of one and two spatial dimensions in both layouts.
+// Convolutions of one, two and three spatial dimensions in both layouts.
 //
 // The kernels work on NHWC. A channels-first operation is brought there and back by transposition
 // inside the operation; the layout pass makes such operations rare.
@@ -53,8 +53,8 @@ class ConvOp final : public PreparedOp {
          const PrepareContext& ctx)
       : kernel_(std::move(kernel)),
         table_(&ctx.table),
-        in_(s.batch, s.in_c, s.in_h * s.in_w),
-        out_(s.batch, s.out_c, s.out_h * s.out_w),
+        in_(s.batch, s.in_c, s.in_d * s.in_h * s.in_w),
+        out_(s.batch, s.out_c, s.out_d * s.out_h * s.out_w),
         first_(layout == Layout::ChannelsFirst),
         residual_(residual),
         work_(align_up(kernel_.scratch_bytes(ctx.threads))) {}
@@ -120,30 +120,29 @@ class ConvOp final : public PreparedOp {
   size_t work_;
 };
 
-// Sizes of an image operand as (batch, channels, height, width), one-dimensional ones with
-// height 1.
+// Sizes of an image operand; those with fewer spatial dimensions have size 1 in the others.
 struct Image {
-  int64_t n, c, h, w;
+  int64_t n, c, d, h, w;
 };
 
 Image image_of(const OperandInfo& info, Layout layout) {
   const std::vector<int64_t> s = channels_first_shape(layout, info.shape);
-  return s.size() == 3 ? Image{s[0], s[1], 1, s[2]} : Image{s[0], s[1], s[2], s[3]};
+  const size_t r = s.size();
+  return {s[0], s[1], r > 4 ? s[r - 3] : 1, r > 3 ? s[r - 2] : 1, s[r - 1]};
 }
 
-bool is_image(const OperandInfo& info) { return info.rank() == 3 || info.rank() == 4; }
+bool is_image(const OperandInfo& info) { return info.rank() >= 3 && info.rank() <= 5; }
 
-// Strides of weights (first, second, y, x) or (first, y, x, second), by layout.
-struct Strides4 {
-  int64_t first, second, row, column;
+// Strides of weights (first, second, z, y, x) or (first, z, y, x, second), by layout.
+struct Strides {
+  int64_t first, second, plane, row, column;
 };
 
-Strides4 weight_strides(const OperandInfo& w, Layout layout) {
-  const std::vector<int64_t> s = channels_first_shape(layout, w.shape);
-  const int64_t kw = s.back();
-  const int64_t kh = s.size() == 4 ? s[2] : 1;
-  if (layout == Layout::ChannelsFirst) return {s[1] * kh * kw, kh * kw, kw, 1};
-  return {kh * kw * s[1], 1, kw * s[1], s[1]};
+Strides weight_strides(const OperandInfo& w, Layout layout) {
+  const Image k = image_of(w, layout);
+  if (layout == Layout::ChannelsFirst)
+    return {k.c * k.d * k.h * k.w, k.d * k.h * k.w, k.h * k.w, k.w, 1};
+  return {k.d * k.h * k.w * k.c, 1, k.h * k.w * k.c, k.w * k.c, k.c};
 }
 
 template <class Dim>
@@ -154,16 +153,24 @@ void set_windows(Conv2dShape& s, const std::vector<Dim>& dims) {
   s.dilation_w = x.dilation;
   s.pad_left = x.pad_begin;
   if (dims.size() == 1) return;
-  const Dim& y = dims.front();
+  const Dim& y = dims[dims.size() - 2];
   s.kernel_h = y.kernel;
   s.stride_h = y.stride;
   s.dilation_h = y.dilation;
   s.pad_top = y.pad_begin;
+  if (dims.size() == 2) return;
+  const Dim& z = dims.front();
+  s.kernel_d = z.kernel;
+  s.stride_d = z.stride;
+  s.dilation_d = z.dilation;
+  s.pad_front = z.pad_begin;
 }
 
 void set_images(Conv2dShape& s, const Image& in, const Image& out) {
   s.batch = in.n;
   s.in_c = in.c;
+  s.in_d = in.d;
+  s.out_d = out.d;
   s.in_h = in.h;
   s.in_w = in.w;
   s.out_c = out.c;
@@ -187,18 +194,19 @@ Prepared conv(const OpInstance& op, const PrepareContext& ctx) {
   s.groups = attrs.groups;
   const bool residual = op.has(3);
   if (residual && op.input(3).shape != op.output().shape) return nullptr;
-  const Strides4 w = weight_strides(op.input(1), attrs.layout);
+  const Strides w = weight_strides(op.input(1), attrs.layout);
   const float* bias = op.has(2) ? op.input(2).f32() : nullptr;
-  kernels::Conv2d kernel(ctx.table, s, op.input(1).f32(), {w.first, w.second, w.row, w.column},
-                         bias, epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
+  kernels::Conv2d kernel(ctx.table, s, op.input(1).f32(),
+                         {w.first, w.second, w.row, w.column, w.plane}, bias,
+                         epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
   if (residual && !kernel.takes_residual()) return nullptr;
   return std::make_unique<ConvOp<kernels::Conv2d>>(std::move(kernel), s, attrs.layout, residual,
                                                    ctx);
 }
 
 Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx) {
-  if (!all_f32(op) || !is_image(op.input(0)) || op.input(1).constant == nullptr ||
-      !constant_bias(op))
+  if (!all_f32(op) || !is_image(op.input(0)) || op.input(0).rank() == 5 ||
+      op.input(1).constant == nullptr || !constant_bias(op))
     return nullptr;
   const auto& attrs = op.attrs<ConvTransposeAttrs>();
   Conv2dShape s;
@@ -210,10 +218,10 @@ Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx) {
     dims.push_back(resolve_transposed(attrs, spec, d, sizes[d]));
   set_windows(s, dims);
   s.groups = attrs.groups;
-  const Strides4 w = weight_strides(op.input(1), attrs.layout);
+  const Strides w = weight_strides(op.input(1), attrs.layout);
   const float* bias = op.has(2) ? op.input(2).f32() : nullptr;
   kernels::ConvTranspose2d kernel(ctx.table, s, op.input(1).f32(),
-                                  {w.second, w.first, w.row, w.column}, bias,
+                                  {w.second, w.first, w.row, w.column, 0}, bias,
                                   epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
   return std::make_unique<ConvOp<kernels::ConvTranspose2d>>(std::move(kernel), s, attrs.layout,
                                                             false, ctx);

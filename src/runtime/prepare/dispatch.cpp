@@ -22,6 +22,8 @@ PrepareFn find_prepare(OpKind kind) {
       return prepare::matmul;
     case OpKind::Gemm:
       return prepare::gemm;
+    case OpKind::Einsum:
+      return prepare::einsum;
     case OpKind::MaxPool:
     case OpKind::AvgPool:
       return prepare::pool;

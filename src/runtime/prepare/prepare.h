@@ -18,6 +18,7 @@ Prepared conv(const OpInstance& op, const PrepareContext& ctx);
 Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx);
 Prepared matmul(const OpInstance& op, const PrepareContext& ctx);
 Prepared gemm(const OpInstance& op, const PrepareContext& ctx);
+Prepared einsum(const OpInstance& op, const PrepareContext& ctx);
 Prepared pool(const OpInstance& op, const PrepareContext& ctx);
 Prepared global_pool(const OpInstance& op, const PrepareContext& ctx);
 Prepared unary(const OpInstance& op, const PrepareContext& ctx);

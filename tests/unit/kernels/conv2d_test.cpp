@@ -265,7 +265,7 @@ TEST(ConvTranspose2d, MatchesNaiveLoops) {
                       static_cast<double>(
                           w[static_cast<size_t>(((ci * out + co) * t.k + ky) * t.k + kx)]);
                 }
-    const WeightStrides strides{t.k * t.k, out * t.k * t.k, t.k, 1};
+    const WeightStrides strides{t.k * t.k, out * t.k * t.k, t.k, 1, 0};
     for (const Isa isa : available_isas()) {
       const ConvTranspose2d conv(kernel_table(isa), s, w.data(), strides, bias.data(), {});
       for (const int threads : {1, 2}) {
