@@ -181,6 +181,11 @@ class Builder {
     const TensorState& from = p_.state(op.input(0));
     TensorState& to = p_.state(op.output());
     if (from.bytes != to.bytes || from.dtype != to.dtype) return false;
+    if (from.known) {
+      // The shape operand is not known, but there is only one shape that the result can have.
+      set_known(to, Value(to.dtype, to.shape, from.value.data));
+      return true;
+    }
     to.root = from.root;
     to.storage = p_.tensors[from.root].storage;
     return true;

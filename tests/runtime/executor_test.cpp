@@ -113,6 +113,24 @@ TEST(Executor, OutputsThatAreInputsConstantsOrRepeated) {
   for (size_t i = 0; i < 5; ++i) expect_near((*got)[i], (*want)[i]);
 }
 
+TEST(Executor, ConstantReshapedByAnOperand) {
+  // Two elements fill a list in one way only, so the result's shape is known although the operand's
+  // value is not.
+  Graph graph("view");
+  Tensor* shape = graph.add_input("shape", TensorType(DType::I64, Shape{1}));
+  const std::vector<float> constant = {53, 71};
+  Tensor* c = graph.add_constant<float>("c", Shape{2}, constant);
+  Tensor* y = add(graph, OpKind::Reshape, {c, shape});
+  graph.add_output("y", y);
+  graph.add_output("z", add(graph, OpKind::Neg, {y}));
+  const std::vector<int64_t> sizes = {2};
+  const Value in = Value::of<int64_t>({1}, std::span<const int64_t>(sizes));
+  const auto got = run(graph, {in});
+  const auto want = interpret(graph, std::vector<Value>{in});
+  ASSERT_TRUE(got.ok() && want.ok());
+  for (size_t i = 0; i < 2; ++i) expect_near((*got)[i], (*want)[i]);
+}
+
 TEST(Executor, ObserverSeesEveryProducedTensor) {
   Graph graph("observed");
   Tensor* x = graph.add_input("x", f32({4}));
