@@ -25,6 +25,12 @@ from engines import refusal
 from worker_pool import run_isolated
 
 BOUND = 1e-4
+# Models known to lie above the bound, with the error they may not exceed. An entry that is within the bound again fails
+# the run, so that the list stays true.
+KNOWN_ABOVE = {
+    # Ill-conditioned: ONNX Runtime's own results differ by 0.7e-4 between its optimised and its plain graph.
+    "fcn_resnet50-legacy-op13": 1.2e-4,
+}
 # name, options of InferenceSession
 MODES = {
     "as imported, 1 thread": {"optimize": False, "threads": 1},
@@ -101,6 +107,12 @@ def is_good(value: float | str) -> bool:
     return isinstance(value, float) and value <= BOUND
 
 
+def is_as_known(name: str, result: dict[str, float | str]) -> bool:
+    """Above the bound, as listed, and no worse."""
+    limit = KNOWN_ABOVE.get(name, BOUND)
+    return all(isinstance(v, float) and v <= limit for v in result.values())
+
+
 def write_table(path: pathlib.Path, results: dict[str, dict], columns: list[str]) -> None:
     lines = ["# Outputs against ONNX Runtime", "", f"Max abs error over max abs output, worst output; the bound is {BOUND:g}.", ""]
     lines += ["| model | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
@@ -120,13 +132,15 @@ def main() -> int:
     models = model_set.all_models(args.only)
     columns = [*MODES, WRITTEN]
     results: dict[str, dict] = {}
-    bad = 0
+    bad = unexpected = 0
     started = time.monotonic()
     for index, outcome, value in run_isolated(check_model, models, args.workers, args.timeout):
         result = value if outcome == "done" else {c: f"{outcome}: {value}" for c in columns}
         results[models[index].name] = result
         faults = {c: v for c, v in result.items() if not is_good(v)}
         bad += bool(faults)
+        listed = models[index].name in KNOWN_ABOVE
+        unexpected += bool(faults) != listed or (listed and not is_as_known(models[index].name, result))
         worst = max((v for v in result.values() if isinstance(v, float)), default=float("nan"))
         print(f"{models[index].name}: " + (f"{faults}" if faults else f"ok, worst {worst:.1e}"), flush=True)
     if args.out:
@@ -134,7 +148,8 @@ def main() -> int:
         write_table(args.out / "zoo_check.md", dict(sorted(results.items())), columns)
         (args.out / "zoo_check.json").write_text(json.dumps(results, indent=1) + "\n")
     print(f"zoo check: {len(models) - bad} of {len(models)} models within {BOUND:g} in {time.monotonic() - started:.0f} s")
-    return 1 if bad or not models else 0
+    print(f"zoo check: {unexpected} not as expected")
+    return 1 if unexpected or not models else 0
 
 
 if __name__ == "__main__":
