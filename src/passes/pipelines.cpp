@@ -6,7 +6,9 @@ namespace {
 
 // Cleanup that every other pass may leave work for; runs until nothing changes.
 constexpr std::string_view kCanonicalise =
-    // Types first: everything after reads shapes, and folding makes more of them known.
+    // Branches first: what is never taken needs no work, and may not fit its operands.
+    "simplify-control-flow,"
+    // Types early: everything after reads shapes, and folding makes more of them known.
     "infer-shapes,"
     // Shape arithmetic before constants, so that a target shape with one open size becomes a
     // constant and the arithmetic behind it dies.
@@ -19,6 +21,7 @@ constexpr std::string_view kCanonicalise =
     // Transposes that move nothing become reshapes, which then merge.
     "simplify-transposes,"
     "simplify-reshapes,"
+    "simplify-broadcasts,"
     // After folding, which makes equal constants.
     "common-subexpressions,"
     // Last: collects what the others left unread.
@@ -31,6 +34,7 @@ constexpr std::string_view kOptimize =
     "recover-norms,"
     "recover-group-norm,"
     "recover-activations,"
+    "recover-depth-to-space,"
     // One form of linear layers before anything is merged into them.
     "canonicalise-linear,"
     // Pads first: normalisation in front of a convolution is merged only where nothing is padded.
@@ -43,11 +47,13 @@ constexpr std::string_view kOptimize =
 
 constexpr std::string_view kRuntime =
     "optimize,"
-    // The kernels compute in NHWC; transposes meet and cancel before activations are fused, so that
-    // none stands between a weighted sum and its activation.
-    "layout{to=nhwc},"
-    // After all fusion into weights: an activation closes a weighted sum.
+    // Here only: model formats rarely have the operation, and back ends want its parts.
+    "recover-attention,"
+    // After all fusion into weights: an activation closes a weighted sum. Before the layout, so
+    // that a convolution and what it takes along move as one.
     "fuse-activations,"
+    "layout{to=nhwc},"
+    // Transposes that the layout leaves meet those of the model.
     "canonicalise";
 
 constexpr NamedPipeline kPipelines[] = {

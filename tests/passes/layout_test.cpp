@@ -89,11 +89,12 @@ TEST(Layout, FlattenedImagesPermuteTheWeightsBehind) {
   for (const char* product : {"%wm = const f32[64,5] splat(0) %y = matmul(%f, %wm)",
                               "%wm = const f32[5,64] splat(0) %y = matmul(%f, %wm) "
                               "{transpose_b=true}"}) {
-    const auto out = optimise("graph @g(%x: f32[N,3,6,6]) -> (y = %y) {\n"
-                              "  %w0 = const f32[4,3,3,3] splat(0)\n"
-                              "  %a = conv(%x, %w0) %b = relu(%a) %f = flatten(%b)\n" +
-                                  std::string(product) + "\n}",
-                              kLayout);
+    const auto out = optimise(
+        "graph @g(%x: f32[N,3,6,6]) -> (y = %y) {\n"
+        "  %w0 = const f32[4,3,3,3] splat(0)\n"
+        "  %a = conv(%x, %w0) %b = relu(%a) %f = flatten(%b)\n" +
+            std::string(product) + "\n}",
+        kLayout);
     EXPECT_EQ(out.count(OpKind::Transpose), 1) << out.text();
   }
 }

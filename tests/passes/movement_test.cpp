@@ -49,6 +49,30 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gather_drop", "%a = gather(%x, %i1) {axis=2} %y = squeeze(%a, %i2)", "gather"}),
     [](const auto& one) { return std::string(one.param.name); });
 
+class Broadcasts : public ::testing::TestWithParam<Case> {};
+TEST_P(Broadcasts, Rewrites) {
+  expect_kinds(over_x(GetParam().body), "simplify-broadcasts", GetParam().expected);
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, Broadcasts,
+    ::testing::Values(
+        Case{"expand", "%t = const i64[4] dense[2,3,4,5] %a = expand(%u, %t) %y = add(%a, %x)",
+             "add"},
+        Case{"expand_needed",
+             "%t = const i64[4] dense[2,3,4,5] %a = expand(%u, %t) %y = add(%a, %u)", "expand add"},
+        Case{
+            "both_expanded",
+            "%t = const i64[4] dense[2,3,4,5] %a = expand(%u, %t) %b = expand(%u, %t) %y = add(%a, "
+            "%b)",
+            "expand add"},
+        Case{"leading",
+             "%c = reduce_sum(%x, %i0) {keep_dims=false} %a = unsqueeze(%c, %i0) %y = mul(%a, %x)",
+             "reduce_sum mul"},
+        Case{"leading_needed", "%a = unsqueeze(%n, %i0) %y = mul(%a, %n)", "unsqueeze mul"},
+        Case{"inner", "%a = unsqueeze(%n, %i1) %b = unsqueeze(%n, %i0) %y = mul(%a, %b)",
+             "unsqueeze mul"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
 class Slices : public ::testing::TestWithParam<Case> {};
 TEST_P(Slices, Rewrites) {
   expect_kinds(over_x(GetParam().body), "simplify-slices,eliminate-dead-code", GetParam().expected);

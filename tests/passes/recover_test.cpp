@@ -174,6 +174,22 @@ INSTANTIATE_TEST_SUITE_P(
             "%s = const i64[3] dense[2,4,-1] %j = const i64[4] dense[2,4,8,4] %a = reshape(%x, %s) "
             "%n = instance_norm(%a, %ones, %zeros) %y = reshape(%n, %j)",
             "reshape instance_norm reshape"},
+        Case{"depth_to_space_crd",
+             "%s = const i64[6] dense[2,2,2,2,4,4] %j = const i64[4] dense[2,2,8,8] %a = "
+             "reshape(%x, %s) %b = transpose(%a) {perm=[0,1,4,2,5,3]} %y = reshape(%b, %j)",
+             "depth_to_space"},
+        Case{"depth_to_space_dcr",
+             "%s = const i64[6] dense[2,2,2,2,4,4] %j = const i64[4] dense[2,2,8,8] %a = "
+             "reshape(%x, %s) %b = transpose(%a) {perm=[0,3,4,1,5,2]} %y = reshape(%b, %j)",
+             "depth_to_space"},
+        Case{"space_to_depth_dcr",
+             "%s = const i64[6] dense[2,8,2,2,2,2] %j = const i64[4] dense[2,32,2,2] %a = "
+             "reshape(%x, %s) %b = transpose(%a) {perm=[0,3,5,1,2,4]} %y = reshape(%b, %j)",
+             "space_to_depth"},
+        Case{"space_to_depth_crd",
+             "%s = const i64[6] dense[2,8,2,2,2,2] %j = const i64[4] dense[2,32,2,2] %a = "
+             "reshape(%x, %s) %b = transpose(%a) {perm=[0,1,3,5,2,4]} %y = reshape(%b, %j)",
+             "space_to_depth"},
         Case{"other_order",
              "%s = const i64[6] dense[2,8,2,2,2,2] %j = const i64[4] dense[2,32,2,2] %a = "
              "reshape(%x, %s) %b = transpose(%a) {perm=[0,1,5,3,2,4]} %y = reshape(%b, %j)",

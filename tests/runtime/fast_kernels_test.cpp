@@ -214,6 +214,10 @@ TEST(FastKernels, Conv) {
                      OpKind::Conv,
                      {x(at({2, 6, 30})), w(at({8, 6, 5})), w({8})},
                      conv_attrs({2}, {2, 1}, 1, layout)});
+    cases.push_back({name + "depthwise residual",
+                     OpKind::Conv,
+                     {x(at({1, 18, 5, 6})), w(at({18, 1, 3, 3})), w({18}), x(at({1, 18, 5, 6}))},
+                     conv_attrs({1, 1}, {1, 1, 1, 1}, 18, layout, Activation::Relu)});
     cases.push_back({name + "volume",
                      OpKind::Conv,
                      {x(at({2, 4, 6, 5, 7})), w(at({8, 2, 3, 2, 3})), w({8})},
@@ -424,6 +428,100 @@ TEST(FastKernels, Normalisation) {
     group.layout = layout;
     group.groups = 3;
     cases.push_back({"group norm", OpKind::GroupNorm, {x(shape), w({12}), x({12})}, group});
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Resize) {
+  std::vector<Case> cases;
+  for (const ResizeMode mode : {ResizeMode::Nearest, ResizeMode::Linear, ResizeMode::Cubic}) {
+    for (const CoordinateMode coordinates :
+         {CoordinateMode::HalfPixel, CoordinateMode::AlignCorners, CoordinateMode::Asymmetric}) {
+      ResizeAttrs attrs;
+      attrs.mode = mode;
+      attrs.coordinates = coordinates;
+      attrs.axes = {1, 2};
+      const std::string name = "resize " + std::to_string(static_cast<int>(mode)) + " " +
+                               std::to_string(static_cast<int>(coordinates));
+      cases.push_back(
+          {name + " up", OpKind::Resize, {x({2, 5, 6, 19}), none(), none(), ints({11, 9})}, attrs});
+      cases.push_back({name + " down",
+                       OpKind::Resize,
+                       {x({1, 9, 8, 3}), none(), none(), ints({4, 13})},
+                       attrs});
+      attrs.axes = {2, 3};
+      cases.push_back({name + " nchw",
+                       OpKind::Resize,
+                       {x({2, 3, 5, 6}), none(), none(), ints({7, 12})},
+                       attrs});
+    }
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, BlockRearrangement) {
+  std::vector<Case> cases;
+  for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
+    for (const DepthOrder order : {DepthOrder::Dcr, DepthOrder::Crd}) {
+      cases.push_back({"to space",
+                       OpKind::DepthToSpace,
+                       {x(image(layout, {2, 12, 3, 5}))},
+                       DepthToSpaceAttrs{.block = 2, .order = order, .layout = layout}});
+      cases.push_back({"to depth",
+                       OpKind::SpaceToDepth,
+                       {x(image(layout, {2, 3, 4, 6}))},
+                       SpaceToDepthAttrs{.block = 2, .order = order, .layout = layout}});
+    }
+  }
+  check_all(cases);
+}
+
+TEST(FastKernels, Attention) {
+  AttentionAttrs heads;
+  heads.q_heads = 4;
+  heads.kv_heads = 2;
+  AttentionAttrs causal = heads;
+  causal.causal = true;
+  causal.scale = 0.3f;
+  check_all({
+      {"heads first", OpKind::Attention, {x({2, 3, 5, 8}), x({2, 3, 7, 8}), x({2, 3, 7, 6})}},
+      {"grouped", OpKind::Attention, {x({2, 4, 5, 8}), x({2, 2, 7, 8}), x({2, 2, 7, 6})}},
+      {"many queries", OpKind::Attention, {x({1, 2, 300, 4}), x({1, 2, 19, 4}), x({1, 2, 19, 4})}},
+      {"heads last", OpKind::Attention, {x({2, 5, 32}), x({2, 7, 16}), x({2, 7, 12})}, heads},
+      {"causal", OpKind::Attention, {x({2, 7, 32}), x({2, 7, 16}), x({2, 7, 12})}, causal},
+      {"mask", OpKind::Attention, {x({2, 3, 5, 8}), x({2, 3, 7, 8}), x({2, 3, 7, 6}), x({5, 7})}},
+      {"mask per head",
+       OpKind::Attention,
+       {x({2, 3, 5, 8}), x({2, 3, 7, 8}), x({2, 3, 7, 6}), x({2, 3, 1, 7})}},
+  });
+}
+
+TEST(FastKernels, Recurrent) {
+  std::vector<Case> cases;
+  for (const Direction direction :
+       {Direction::Forward, Direction::Reverse, Direction::Bidirectional}) {
+    const int64_t d = direction == Direction::Bidirectional ? 2 : 1;
+    RecurrentAttrs attrs;
+    attrs.hidden_size = 9;
+    attrs.direction = direction;
+    attrs.linear_before_reset = true;
+    const std::string name = "direction " + std::to_string(static_cast<int>(direction));
+    cases.push_back({name + " lstm",
+                     OpKind::Lstm,
+                     {x({6, 2, 5}), w({d, 36, 5}), w({d, 36, 9}), w({d, 72}), none(), x({d, 2, 9}),
+                      x({d, 2, 9})},
+                     attrs,
+                     3});
+    cases.push_back({name + " lstm plain",
+                     OpKind::Lstm,
+                     {x({6, 2, 5}), w({d, 36, 5}), w({d, 36, 9})},
+                     attrs,
+                     1});
+    cases.push_back({name + " gru",
+                     OpKind::Gru,
+                     {x({6, 2, 5}), w({d, 27, 5}), w({d, 27, 9}), w({d, 54}), none(), x({d, 2, 9})},
+                     attrs,
+                     2});
   }
   check_all(cases);
 }

@@ -56,9 +56,8 @@ class Applier {
     if (form != nullptr) return form;
     const Perm perm = plan_.perm(*rank_of(tensor));
     EC_TRY(form, add_transposed(rewriter_, tensor, perm, {reader}));
-    if (tensor->type().quant && !form->type().quant)
-      graph_.set_quant(form, tensor->type().quant);
-    const std::string origin = tensor->is_input() ? "input '" + tensor->name() + "'"
+    if (tensor->type().quant && !form->type().quant) graph_.set_quant(form, tensor->type().quant);
+    const std::string origin = tensor->is_input()              ? "input '" + tensor->name() + "'"
                                : tensor->producer() == nullptr ? "a constant"
                                                                : name_of(tensor->producer());
     count_transpose(form, origin + " gives the other order to " + name_of(reader));
@@ -116,7 +115,8 @@ class Applier {
     std::vector<Tensor*> inputs = op->inputs();
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == nullptr) continue;
-      const bool weights = (op->kind() == OpKind::Conv || op->kind() == OpKind::ConvTranspose) && i == 1;
+      const bool weights =
+          (op->kind() == OpKind::Conv || op->kind() == OpKind::ConvTranspose) && i == 1;
       if (!plan_.is_data_input(op, i) && !weights) continue;
       EC_TRY(inputs[i], wanted_form(inputs[i], op));
     }
@@ -124,7 +124,8 @@ class Applier {
     spec.attrs = op->attrs();
     layout::set_layout(spec.attrs, plan_.wanted());
     spec.location = op->location();
-    EC_TRY(const Operation* result, rewriter_.add_op(op->kind(), std::move(inputs), std::move(spec)));
+    EC_TRY(const Operation* result,
+           rewriter_.add_op(op->kind(), std::move(inputs), std::move(spec)));
     finish(op, result);
     return {};
   }
@@ -135,7 +136,8 @@ class Applier {
       if (!plan_.is_data_input(op, i)) continue;
       EC_TRY(inputs[i], wanted_form(inputs[i], op));
     }
-    const size_t rank = layout::has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
+    const size_t rank =
+        layout::has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
     EC_TRY(const Operation* result,
            add_permuted(rewriter_, op, std::move(inputs), plan_.perm(rank)));
     finish(op, result);
@@ -172,7 +174,8 @@ class Applier {
     const auto with_factors = [&](const std::vector<int64_t>& factors) {
       std::vector<Dim> dims(shape.begin(), shape.end());
       dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(channel));
-      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(channel), factors.begin(), factors.end());
+      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(channel), factors.begin(),
+                  factors.end());
       return Shape(std::move(dims));
     };
     EC_TRY(Tensor * split, add_reshape(rewriter_, x, with_factors(chain->factors), {op}));
@@ -183,7 +186,8 @@ class Applier {
     EC_TRY(Tensor * moved, rewriter_.transpose(split, perm, {chain->transpose}));
     const size_t source_channel = last ? 1 : chain->join->output()->shape()->rank() - 1;
     const Dim channels = (*chain->join->output()->shape())[source_channel];
-    EC_TRY(Tensor * joined, add_reshape(rewriter_, moved, with_factors({channels.size()}), {chain->join}));
+    EC_TRY(Tensor * joined,
+           add_reshape(rewriter_, moved, with_factors({channels.size()}), {chain->join}));
     if (joined == nullptr) return Error(Code::Internal, "channels cannot be joined");
     name_permuted(chain->join->output(), joined);
     set_converted(chain->join->output(), joined);
@@ -214,9 +218,12 @@ class Applier {
       split.push_back(matrix[1]);
       perm.push_back(static_cast<int64_t>(source.rank()) - 1);
     }
-    EC_TRY(weights, rewriter_.add_folded(OpKind::Reshape, {weights, rewriter_.ints(split)}, ReshapeAttrs{.allow_zero = true}));
-    EC_TRY(weights, rewriter_.add_folded(OpKind::Transpose, {weights}, TransposeAttrs{.perm = perm}));
-    EC_TRY(weights, rewriter_.add_folded(OpKind::Reshape, {weights, rewriter_.ints(matrix)}, ReshapeAttrs{.allow_zero = true}));
+    EC_TRY(weights, rewriter_.add_folded(OpKind::Reshape, {weights, rewriter_.ints(split)},
+                                         ReshapeAttrs{.allow_zero = true}));
+    EC_TRY(weights,
+           rewriter_.add_folded(OpKind::Transpose, {weights}, TransposeAttrs{.perm = perm}));
+    EC_TRY(weights, rewriter_.add_folded(OpKind::Reshape, {weights, rewriter_.ints(matrix)},
+                                         ReshapeAttrs{.allow_zero = true}));
     std::vector<Tensor*> inputs = product->inputs();
     inputs[0] = flat;
     inputs[1] = weights;
@@ -245,8 +252,9 @@ class Applier {
     for (const Use& use : tensor->uses())
       if (use.op->id() >= is_replaced_.size() || !is_replaced_[use.op->id()]) reader = use.op;
     if (reader == nullptr && !graph_.is_output(tensor)) return {};
-    EC_TRY(Tensor * source, add_transposed(rewriter_, permuted,
-                                           inverse(plan_.perm(*rank_of(tensor))), {tensor->producer()}));
+    EC_TRY(Tensor * source,
+           add_transposed(rewriter_, permuted, inverse(plan_.perm(*rank_of(tensor))),
+                          {tensor->producer()}));
     if (tensor->type().quant) graph_.set_quant(source, tensor->type().quant);
     count_transpose(source, reader != nullptr ? name_of(reader) + " needs the source's order"
                                               : "output '" + tensor->name() + "'");
@@ -257,11 +265,11 @@ class Applier {
   Rewriter& rewriter_;
   Graph& graph_;
   const Plan& plan_;
-  std::vector<Tensor*> wanted_form_;                     // by tensor id
+  std::vector<Tensor*> wanted_form_;                    // by tensor id
   std::vector<std::pair<Tensor*, Tensor*>> converted_;  // source's tensor, permuted one
   std::vector<std::pair<Tensor*, Tensor*>> equal_;      // source's tensor, the same computed anew
-  std::vector<uint32_t> replaced_;                       // ids, producers first
-  std::vector<bool> is_replaced_;                        // by id
+  std::vector<uint32_t> replaced_;                      // ids, producers first
+  std::vector<bool> is_replaced_;                       // by id
   std::vector<std::string> reasons_;
   int64_t num_converted_ = 0;
 };

@@ -20,7 +20,8 @@ bool MinCut::label_levels() {
   std::vector<int> queue{source()};
   for (size_t head = 0; head < queue.size(); ++head) {
     const int node = queue[head];
-    for (int e = first_[static_cast<size_t>(node)]; e >= 0; e = edges_[static_cast<size_t>(e)].next) {
+    for (int e = first_[static_cast<size_t>(node)]; e >= 0;
+         e = edges_[static_cast<size_t>(e)].next) {
       const Edge& edge = edges_[static_cast<size_t>(e)];
       if (edge.capacity <= 0 || level_[static_cast<size_t>(edge.to)] >= 0) continue;
       level_[static_cast<size_t>(edge.to)] = level_[static_cast<size_t>(node)] + 1;

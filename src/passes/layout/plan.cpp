@@ -18,7 +18,7 @@ std::optional<Layout> layout_of(const Operation* op) {
   if (field == nullptr) return std::nullopt;
   const FieldValue value = op->attrs().get(*field);
   return std::get<std::string>(value) == EnumText<Layout>::kNames[1] ? Layout::ChannelsLast
-                                                                      : Layout::ChannelsFirst;
+                                                                     : Layout::ChannelsFirst;
 }
 
 void set_layout(Attrs& attrs, Layout layout) {
@@ -70,7 +70,8 @@ Operation* flattened_product(const Operation* view) {
   const Shape& x = *view->input(0)->shape();
   const auto& flat = view->output()->shape();
   if (product->input(0) != view->output() || !flat || flat->rank() != 2) return nullptr;
-  if (product->attrs_as<MatMulAttrs>().transpose_a || !is_constant(product->input(1))) return nullptr;
+  if (product->attrs_as<MatMulAttrs>().transpose_a || !is_constant(product->input(1)))
+    return nullptr;
   if (rank_of(product->input(1)) != 2 || !flat->dims()[0].same_size(x[0])) return nullptr;
   for (size_t i = 1; i < x.rank(); ++i)
     if (!x[i].is_static()) return nullptr;
@@ -144,7 +145,8 @@ bool Plan::is_data_input(const Operation* op, size_t i) const {
     case Form::Spatial:
       return i == 0 || (op->kind() == OpKind::Conv && i == 3);
     case Form::Flexible: {
-      const size_t rank = has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
+      const size_t rank =
+          has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
       return permute_roles(op, perm(rank))->inputs[i] == PermuteRole::Data;
     }
     case Form::Shuffle:
@@ -163,7 +165,8 @@ bool Plan::is_data_output(const Operation* op, size_t i) const {
     case Form::ToSource:
       return true;
     case Form::Flexible: {
-      const size_t rank = has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
+      const size_t rank =
+          has_layout(op->output()) ? *rank_of(op->output()) : *rank_of(op->input(0));
       return permute_roles(op, perm(rank))->outputs[i] == PermuteRole::Data;
     }
     default:
@@ -192,9 +195,9 @@ int64_t transpose_cost(const Tensor* tensor, const Perm& perm) {
   if (keeps_order(shape, perm)) return 0;
   int64_t elements = 1;
   for (const Dim& dim : shape)
-    elements = std::min<int64_t>(checked_mul(elements, dim.is_static() ? dim.size() : 1)
-                                     .value_or(MinCut::kInfinite / 1024),
-                                 MinCut::kInfinite / 1024);
+    elements = std::min<int64_t>(
+        checked_mul(elements, dim.is_static() ? dim.size() : 1).value_or(MinCut::kInfinite / 1024),
+        MinCut::kInfinite / 1024);
   // Each transpose costs something of its own.
   return elements + 256;
 }
@@ -218,8 +221,7 @@ void Plan::decide(const std::vector<Operation*>& order) {
       const int v = variable[op->id()] = cut.add_node();
       if (form == Form::Spatial) cut.add_edge(cut.source(), v, is_required(op) ? cut.kInfinite : 1);
     }
-    if (form == Form::Shuffle)
-      variable[shuffle_chain(op)->join->id()] = variable[op->id()];
+    if (form == Form::Shuffle) variable[shuffle_chain(op)->join->id()] = variable[op->id()];
   }
   const auto produced_by_node = [&](const Tensor* tensor) {
     const Operation* op = tensor->producer();

@@ -161,9 +161,7 @@ size_t align_up(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignmen
 Conv2d::Conv2d(const KernelTable& table, const Conv2dShape& shape, const float* weights,
                WeightStrides strides, const float* bias, Epilogue epilogue)
     : table_(&table), shape_(shape), epilogue_(epilogue) {
-  const int64_t per_group = shape_.in_c / shape_.groups;
-  depthwise_ =
-      shape_.groups > 1 && per_group == 1 && shape_.out_c == shape_.in_c && !shape_.is_volume();
+  depthwise_ = is_depthwise(shape_);
   if (depthwise_) {
     if (bias != nullptr) {
       bias_ = AlignedBuffer<float>(static_cast<size_t>(shape_.out_c));
@@ -173,6 +171,10 @@ Conv2d::Conv2d(const KernelTable& table, const Conv2dShape& shape, const float* 
   } else {
     pack_product(weights, strides, bias);
   }
+}
+
+bool Conv2d::is_depthwise(const Conv2dShape& s) {
+  return s.groups > 1 && s.in_c == s.groups && s.out_c == s.in_c && !s.is_volume();
 }
 
 void Conv2d::pack_depthwise(const float* weights, WeightStrides w) {

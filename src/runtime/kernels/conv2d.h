@@ -56,6 +56,8 @@ class Conv2d {
            std::byte* scratch) const;
 
   bool takes_residual() const { return !depthwise_; }
+  /// One input channel per group and output channel: these have a kernel of their own.
+  static bool is_depthwise(const Conv2dShape& shape);
   /// True if y may be the residual's own memory.
   bool residual_in_place() const { return !depthwise_ && layout_.blocks.count == 1; }
   size_t packed_bytes() const { return (weights_.size() + bias_.size()) * sizeof(float); }

@@ -116,7 +116,7 @@ PanelProduct BatchedGemm::product(const float* b, const float* packed, const flo
   if (direct_b_) p.unpacked = {b, shape_.b_stride_k, 1};
   p.bias = bias;
   p.c = c;
-  p.ldc = shape_.n;
+  p.ldc = shape_.c_stride_m != 0 ? shape_.c_stride_m : shape_.n;
   p.epilogue = epilogue_;
   return p;
 }

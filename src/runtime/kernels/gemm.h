@@ -36,6 +36,7 @@ struct BatchedGemmShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t a_stride_m = 0, a_stride_k = 1;
   int64_t b_stride_k = 0, b_stride_n = 1;
+  int64_t c_stride_m = 0;  // 0: n
   std::vector<int64_t> a_offsets, b_offsets, c_offsets;
 };
 
@@ -44,7 +45,7 @@ class BatchedGemm {
   BatchedGemm(const KernelTable& table, BatchedGemmShape shape, float alpha, Epilogue epilogue);
 
   size_t scratch_bytes(int threads) const;
-  /// C rows are n apart. `bias` holds n values or is null.
+  /// `bias` holds n values or is null.
   void run(const float* a, const float* b, const float* bias, float* c, ThreadPool& pool,
            std::byte* scratch) const;
 

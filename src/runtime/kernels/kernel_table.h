@@ -141,6 +141,9 @@ struct KernelTable {
   void (*gather_max)(const float* const* in, int64_t count, float* y, int64_t n) = nullptr;
   void (*gather_sum)(const float* const* in, int64_t count, float* y, int64_t n,
                      float scale) = nullptr;
+  /// y[c] = sum of weights[i] * in[i][c].
+  void (*gather_weighted)(const float* const* in, const float* weights, int64_t count, float* y,
+                          int64_t n) = nullptr;
 
   int64_t panel() const { return lanes * tile_vectors; }
 };

@@ -6,6 +6,7 @@
 
 #include "ops/window.h"
 #include "runtime/kernels/conv_transpose.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/transpose.h"
 #include "runtime/prepare/prepare.h"
 
@@ -178,6 +179,24 @@ void set_images(Conv2dShape& s, const Image& in, const Image& out) {
   s.out_w = out.w;
 }
 
+// The depthwise kernel takes no residual: it is added, and the activation applied, afterwards.
+Prepared add_late(Prepared core, const OpInstance& op, kernels::Epilogue epilogue,
+                  const PrepareContext& ctx) {
+  const kernels::BinaryPlan plan(op.output().shape, op.input(3).shape);
+  const kernels::KernelTable* table = &ctx.table;
+  const size_t scratch = core->scratch_bytes();
+  const size_t packed = core->packed_bytes();
+  return make_op(
+      [core = std::shared_ptr<PreparedOp>(std::move(core)), plan, table,
+       epilogue](const RunArgs& args) -> Status {
+        EC_CHECK_OK(core->run(args));
+        plan.run(*table, kernels::BinaryOp::Add, args.out(), args.in(3), args.out(), args.pool,
+                 epilogue);
+        return {};
+      },
+      scratch, 0, packed);
+}
+
 bool constant_bias(const OpInstance& op) { return !op.has(2) || op.input(2).constant != nullptr; }
 
 }  // namespace
@@ -196,12 +215,14 @@ Prepared conv(const OpInstance& op, const PrepareContext& ctx) {
   if (residual && op.input(3).shape != op.output().shape) return nullptr;
   const Strides w = weight_strides(op.input(1), attrs.layout);
   const float* bias = op.has(2) ? op.input(2).f32() : nullptr;
+  const kernels::Epilogue epilogue = epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta);
+  const bool late = residual && kernels::Conv2d::is_depthwise(s);
   kernels::Conv2d kernel(ctx.table, s, op.input(1).f32(),
                          {w.first, w.second, w.row, w.column, w.plane}, bias,
-                         epilogue_of(attrs.activation, attrs.act_alpha, attrs.act_beta));
-  if (residual && !kernel.takes_residual()) return nullptr;
-  return std::make_unique<ConvOp<kernels::Conv2d>>(std::move(kernel), s, attrs.layout, residual,
-                                                   ctx);
+                         late ? kernels::Epilogue{} : epilogue);
+  Prepared core = std::make_unique<ConvOp<kernels::Conv2d>>(std::move(kernel), s, attrs.layout,
+                                                            residual && !late, ctx);
+  return late ? add_late(std::move(core), op, epilogue, ctx) : std::move(core);
 }
 
 Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx) {

@@ -70,6 +70,13 @@ PrepareFn find_prepare(OpKind kind) {
     case OpKind::InstanceNorm:
     case OpKind::GroupNorm:
       return prepare::group_norm;
+    case OpKind::Resize:
+      return prepare::resize;
+    case OpKind::Attention:
+      return prepare::attention;
+    case OpKind::Lstm:
+    case OpKind::Gru:
+      return prepare::recurrent;
     case OpKind::DepthToSpace:
       return prepare::depth_to_space;
     case OpKind::SpaceToDepth:

@@ -35,6 +35,9 @@ Prepared pad(const OpInstance& op, const PrepareContext& ctx);
 Prepared group_norm(const OpInstance& op, const PrepareContext& ctx);
 Prepared depth_to_space(const OpInstance& op, const PrepareContext& ctx);
 Prepared space_to_depth(const OpInstance& op, const PrepareContext& ctx);
+Prepared resize(const OpInstance& op, const PrepareContext& ctx);
+Prepared attention(const OpInstance& op, const PrepareContext& ctx);
+Prepared recurrent(const OpInstance& op, const PrepareContext& ctx);
 Prepared gather(const OpInstance& op, const PrepareContext& ctx);
 
 inline size_t align_up(size_t n) {

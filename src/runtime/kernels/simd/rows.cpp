@@ -24,6 +24,14 @@ inline V accumulate(Index n,
 
 inline V pick(const float* p, Index count) { return count == kLanes ? load(p) : load_n(p, count); }
 
+inline void put(float* p, V v, Index count) {
+  if (count == kLanes) {
+    store(p, v);
+  } else {
+    store_n(p, v, count);
+  }
+}
+
 float sum(const float* x, Index n) {
   return reduce_add(accumulate(n, [x](Index i, Index count) { return pick(x + i, count); }));
 }
@@ -112,7 +120,7 @@ void gather_max(const float* const* in, Index count, float* y, Index n) {
       const V v = pick(in[i] + c, lanes);
       acc = acc == acc ? vmax(acc, v) : acc;
     }
-    store_n(y + c, acc, lanes);
+    put(y + c, acc, lanes);
   }
 }
 
@@ -128,7 +136,16 @@ void gather_sum(const float* const* in, Index count, float* y, Index n, float sc
       for (Index i = first; i < last; ++i) acc += pick(in[i] + c, lanes);
       total += acc;
     }
-    store_n(y + c, total * s, lanes);
+    put(y + c, total * s, lanes);
+  }
+}
+
+void gather_weighted(const float* const* in, const float* weights, Index count, float* y, Index n) {
+  for (Index c = 0; c < n; c += kLanes) {
+    const Index lanes = n - c < kLanes ? n - c : kLanes;
+    V acc = pick(in[0] + c, lanes) * weights[0];
+    for (Index i = 1; i < count; ++i) acc += pick(in[i] + c, lanes) * weights[i];
+    put(y + c, acc, lanes);
   }
 }
 
@@ -141,6 +158,7 @@ void fill_rows(KernelTable& table) {
   table.max = max;
   table.gather_max = gather_max;
   table.gather_sum = gather_sum;
+  table.gather_weighted = gather_weighted;
 }
 
 }  // namespace ec::kernels::EC_SIMD_NS

@@ -1,0 +1,91 @@
+// simplify-broadcasts: element-wise operations repeat their operands themselves.
+//
+//   add(expand(%a, [2,3,4]), %b: [2,3,4]) -> add(%a, %b)
+//   add(unsqueeze(%a: [4], 0), %b: [3,4]) -> add(%a, %b)
+#include <algorithm>
+
+#include "ops/op_def.h"
+#include "passes/match.h"
+#include "passes/registry.h"
+#include "passes/shapes.h"
+
+namespace ec::passes {
+namespace {
+
+// A shape that broadcasts to the same as `tensor`'s when other operands are large enough.
+Tensor* smaller_operand(const Tensor* tensor) {
+  const Operation* op = tensor->producer();
+  if (op == nullptr || has_quant(op)) return nullptr;
+  if (op->kind() == OpKind::Expand) return op->input(0);
+  if (!is_view(op) || !tensor->shape() || !op->input(0)->shape()) return nullptr;
+  // A view that only adds dimensions of size 1 in front.
+  const Shape& to = *tensor->shape();
+  const Shape& from = *op->input(0)->shape();
+  if (to.rank() <= from.rank()) return nullptr;
+  const size_t added = to.rank() - from.rank();
+  for (size_t i = 0; i < to.rank(); ++i)
+    if (i < added ? to[i] != Dim(1) : !to[i].same_size(from[i - added])) return nullptr;
+  return op->input(0);
+}
+
+// Every dimension of the result comes from some operand without `skipped`, or from `instead`.
+bool covers(const Operation* op, size_t skipped, const Tensor* instead) {
+  const Shape& result = *op->output()->shape();
+  for (size_t d = 0; d < result.rank(); ++d) {
+    bool found = result[d] == Dim(1);
+    size_t longest = 0;
+    for (size_t i = 0; i < op->inputs().size(); ++i) {
+      const Tensor* input = i == skipped ? instead : op->input(i);
+      if (input == nullptr) continue;
+      if (!input->shape()) return false;
+      const size_t rank = input->shape()->rank();
+      longest = std::max(longest, rank);
+      if (rank + d < result.rank()) continue;
+      found = found || result[d].same_size((*input->shape())[rank + d - result.rank()]);
+    }
+    if (!found || longest < result.rank()) return false;
+  }
+  return true;
+}
+
+bool broadcasts(const Operation* op) {
+  return op->def().traits.elementwise && op->inputs().size() >= 2 && op->outputs().size() == 1 &&
+         op->kind() != OpKind::Clip;
+}
+
+class SimplifyBroadcasts : public Pass {
+ public:
+  std::string_view name() const override { return kSimplifyBroadcastsPass.name; }
+
+  Result<PassStats> run(Graph& graph, PassContext& context) const override {
+    Rewriter rewriter(graph, context);
+    PassStats& stats = rewriter.stats();
+    rewriter.push_all();
+    while (Operation* op = rewriter.pop()) {
+      ++stats.visits;
+      if (!broadcasts(op) || has_quant(op) || !op->output()->shape()) continue;
+      for (size_t i = 0; i < op->inputs().size(); ++i) {
+        if (op->input(i) == nullptr) continue;
+        Tensor* smaller = smaller_operand(op->input(i));
+        if (smaller == nullptr || !covers(op, i, smaller)) continue;
+        rewriter.set_operand(op, i, smaller);
+        ++stats.changes;
+      }
+    }
+    return std::move(stats);
+  }
+};
+
+}  // namespace
+
+const PassInfo kSimplifyBroadcastsPass{
+    .name = "simplify-broadcasts",
+    .summary = "Removes expands and leading dimensions that broadcasting supplies anyway.",
+    .details =
+        "Where the other operands of an element-wise operation already have the result's "
+        "shape, an operand need not be repeated or given leading dimensions of size 1.",
+    .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
+      return std::make_unique<SimplifyBroadcasts>();
+    }};
+
+}  // namespace ec::passes
