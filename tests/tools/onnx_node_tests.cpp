@@ -67,6 +67,11 @@ std::string compare(const Value& got, const Value& want) {
   return {};
 }
 
+// Old suites store bfloat16 values as the unsigned integers that have their bits.
+void read_as(Value& value, ec::DType dtype) {
+  if (value.dtype == ec::DType::U16 && dtype == ec::DType::BF16) value.dtype = dtype;
+}
+
 struct Outcome {
   enum Kind { Pass, Wrong, ImportError, RunError, Skipped, Rewrite } kind = Pass;
   std::string reason;
@@ -78,6 +83,7 @@ Outcome run_data_set(const ec::Graph& graph, const fs::path& folder) {
     const fs::path file = folder / ("input_" + std::to_string(i) + ".pb");
     Result<Value> value = read_tensor(file);
     if (!value.ok()) return {Outcome::Skipped, ec::format_diagnostic(value.error().diagnostic())};
+    read_as(*value, graph.inputs()[i]->dtype());
     inputs.push_back(std::move(*value));
   }
   Result<std::vector<Value>> outputs = ec::interpret(graph, inputs);
@@ -87,6 +93,7 @@ Outcome run_data_set(const ec::Graph& graph, const fs::path& folder) {
     const fs::path file = folder / ("output_" + std::to_string(i) + ".pb");
     Result<Value> want = read_tensor(file);
     if (!want.ok()) return {Outcome::Skipped, ec::format_diagnostic(want.error().diagnostic())};
+    read_as(*want, (*outputs)[i].dtype);
     const std::string difference = compare((*outputs)[i], *want);
     if (!difference.empty())
       return {Outcome::Wrong, "output " + std::to_string(i) + ": " + difference};

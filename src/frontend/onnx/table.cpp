@@ -35,7 +35,10 @@ const std::vector<DomainRows>& domains() {
       {"com.microsoft", kMicrosoftQuantizedRows},
       {"com.microsoft", kMatMulNBitsRows},
       {"ai.onnx.preview.training", kTrainingRows},
+      {"ai.onnx.preview.training", kGradientRows},
       {"ai.onnx.ml", kMlRows},
+      {"ai.onnx.ml", kTreeRows},
+      {"", kTfIdfRows},
   };
   return kDomains;
 }

@@ -59,6 +59,6 @@ extern const std::span<const OpRow> kActivationRows, kAttentionRows, kConstantRo
     kConvRows, kElementwiseRows, kGatherRows, kImageRows, kLossRows, kMatMulRows, kMicrosoftRows,
     kMicrosoftQuantizedRows, kMatMulNBitsRows, kMovementRows, kNormalizationRows, kPoolRows,
     kQuantizeRows, kRandomRows, kRecurrentRows, kReduceRows, kSequenceRows, kShapeRows, kSignalRows,
-    kTrainingRows, kMlRows;
+    kTrainingRows, kTfIdfRows, kTreeRows, kGradientRows, kMlRows;
 
 }  // namespace ec::onnx

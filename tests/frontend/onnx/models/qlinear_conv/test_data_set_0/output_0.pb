@@ -1,0 +1,1 @@
+ByJ$SGWLa:Q[DOk€OBT`[ga®—A;v1eY_]r`UtIk
