@@ -13,9 +13,8 @@ Status attention(NodeContext& ctx) {
   attrs.softcap = ctx.attr_float("softcap", 0.0f);
   attrs.qk_output_mode = ctx.attr_int("qk_matmul_output_mode", 0);
   attrs.softmax_precision = ctx.attr_dtype("softmax_precision", DType::F32);
-  if (ctx.attr_int("left_window_size", -1) >= 0 || ctx.attr_int("right_window_size", -1) >= 0)
-    return ctx.unsupported("attention over a sliding window is not supported")
-        .hint("give the window as a mask");
+  attrs.left_window = ctx.attr_int("left_window_size", -1);
+  attrs.right_window = ctx.attr_int("right_window_size", -1);
   return ctx.finish(OpKind::Attention, ctx.tensors(), attrs);
 }
 

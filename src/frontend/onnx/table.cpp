@@ -39,6 +39,8 @@ const std::vector<DomainRows>& domains() {
       {"ai.onnx.ml", kMlRows},
       {"ai.onnx.ml", kTreeRows},
       {"", kTfIdfRows},
+      {"", kLinearAttentionRows},
+      {"ai.onnx.preview", kPreviewRows},
   };
   return kDomains;
 }

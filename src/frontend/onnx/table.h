@@ -59,6 +59,7 @@ extern const std::span<const OpRow> kActivationRows, kAttentionRows, kConstantRo
     kConvRows, kElementwiseRows, kGatherRows, kImageRows, kLossRows, kMatMulRows, kMicrosoftRows,
     kMicrosoftQuantizedRows, kMatMulNBitsRows, kMovementRows, kNormalizationRows, kPoolRows,
     kQuantizeRows, kRandomRows, kRecurrentRows, kReduceRows, kSequenceRows, kShapeRows, kSignalRows,
-    kTrainingRows, kTfIdfRows, kTreeRows, kGradientRows, kMlRows;
+    kTrainingRows, kLinearAttentionRows, kPreviewRows, kTfIdfRows, kTreeRows, kGradientRows,
+    kMlRows;
 
 }  // namespace ec::onnx

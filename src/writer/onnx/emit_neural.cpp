@@ -118,6 +118,8 @@ Status attention(OpEmitter& e) {
   if (attrs.q_heads != 0) a.add("q_num_heads", attrs.q_heads);
   if (attrs.kv_heads != 0) a.add("kv_num_heads", attrs.kv_heads);
   if (attrs.softcap != 0.0f) a.add("softcap", attrs.softcap);
+  if (attrs.left_window >= 0) a.add("left_window_size", attrs.left_window);
+  if (attrs.right_window >= 0) a.add("right_window_size", attrs.right_window);
   if (attrs.qk_output_mode != 0) a.add("qk_matmul_output_mode", attrs.qk_output_mode);
   if (attrs.softmax_precision != DType::F32)
     a.add("softmax_precision", type_number(attrs.softmax_precision));

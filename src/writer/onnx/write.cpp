@@ -40,8 +40,11 @@ int64_t since(const Operation& op) {
     case OpKind::RmsNorm:
     case OpKind::RotaryEmbedding:
       return 23;
-    case OpKind::Attention:
+    case OpKind::Attention: {
+      const auto& attrs = op.attrs_as<AttentionAttrs>();
+      if (attrs.left_window >= 0 || attrs.right_window >= 0) return 25;
       return op.input(6) != nullptr ? 24 : 23;
+    }
     case OpKind::MaxPool:
     case OpKind::AvgPool:
       // Which windows round-up pooling drops at the end is defined since version 22.
