@@ -121,7 +121,7 @@ Body import_loop_body(NodeContext& ctx, Bytes message, std::vector<TensorType> i
       stable = stable && same_dims(type, weaker);
       type = std::move(weaker);
     }
-    if (stable) break;
+    if (stable) return body;
   }
   return importer.import_body(message, ctx.scope(), ctx.frame(), inputs);
 }

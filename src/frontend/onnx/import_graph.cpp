@@ -155,7 +155,8 @@ void Importer::materialize(Binding& binding, Scope& scope) {
     binding = Binding::of(*constant);
   } else {
     binding = Binding::poisoned();
-    report(std::move(constant).error());
+    ++errors_;
+    bad_tensors_.push_back(std::move(constant).error());
   }
 }
 
@@ -283,13 +284,21 @@ Body Importer::try_body(Bytes message, Scope& outer, const Frame& frame,
                         const std::vector<TensorType>& inputs) {
   DiagnosticSink attempt;
   DiagnosticSink* const real = std::exchange(sink_, &attempt);
-  const size_t errors_before = errors_;
+  const size_t errors_before = errors_, tensors_before = bad_tensors_.size();
   const size_t missing_before = missing_ops_.size();
+  const std::set<std::string> warned_before = warned_once_;
   Body body = import_body(message, outer, frame, inputs);
   sink_ = real;
-  errors_ = errors_before;
+  if (body.ok) {
+    for (const Diagnostic& d : attempt.diagnostics()) sink_->report(d);
+    return body;
+  }
+  // Everything is as before, but for tensors that cannot be read: they stay so.
+  errors_ = errors_before + (bad_tensors_.size() - tensors_before);
   missing_ops_.erase(missing_ops_.begin() + static_cast<std::ptrdiff_t>(missing_before),
                      missing_ops_.end());
+  warned_once_ = warned_before;
+  stopped_ = operations_ > max_operations_ || errors_ >= kMaxImportErrors;
   return body;
 }
 

@@ -64,14 +64,8 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
       max_operations_(max_operations(file.size())) {}
 
 void Importer::report(Error error) {
-  const Code code = error.code();
-  // Many tensors may refer to one missing file.
-  if (code == Code::ExternalDataMissing || code == Code::ExternalDataInvalid) {
-    ++errors_;
-    if (!reported_once_.insert(error.message()).second) return;
-    --errors_;
-  }
   if (++errors_ >= kMaxImportErrors) stopped_ = true;
+  const Code code = error.code();
   error = std::move(error).file(path_.string()).hint(std::string(usual_hint(code)));
   sink_->report(std::move(error));
 }
@@ -143,14 +137,16 @@ void Importer::set_metadata(ec::Graph& graph) const {
     metadata["onnx.metadata." + std::string(entry.key)] = std::string(entry.value);
 }
 
-void Importer::flush_missing_ops() {
+void Importer::report_collected() {
+  std::set<std::string> seen;  // many tensors may refer to one missing file
+  for (Error& error : bad_tensors_)
+    if (seen.insert(error.message()).second) report(std::move(error));
   for (MissingOp& missing : missing_ops_) {
     if (missing.nodes > 1)
       missing.error.diagnostic().notes.push_back(std::to_string(missing.nodes - 1) +
                                                  " more nodes use it");
     report(std::move(missing.error));
   }
-  missing_ops_.clear();
 }
 
 Result<std::unique_ptr<ec::Graph>> Importer::run() {
@@ -160,7 +156,7 @@ Result<std::unique_ptr<ec::Graph>> Importer::run() {
   }
   const Frame frame = model_frame();
   std::unique_ptr<ec::Graph> graph = import_main(frame);
-  flush_missing_ops();
+  report_collected();
   if (errors_ > 0) return sink_->first_error();
   set_metadata(*graph);
   return graph;

@@ -40,7 +40,7 @@ class Importer {
   // The body's inputs are the formal ones, then the captures.
   Body import_body(Bytes message, Scope& outer, const Frame& frame,
                    const std::vector<TensorType>& inputs);
-  // The same without reporting: for attempts with types that may prove wrong.
+  // The same without reporting, unless it succeeds: for attempts with types that may prove wrong.
   Body try_body(Bytes message, Scope& outer, const Frame& frame,
                 const std::vector<TensorType>& inputs);
   // A nested graph built into the graph of `outer`; empty when its problems were reported.
@@ -49,7 +49,6 @@ class Importer {
   // Number of inputs that a nested graph declares, and its outputs.
   Result<std::pair<size_t, size_t>> count_interface(Bytes message);
 
-  // The first fault that made an attempt fail is worth a message only in the end.
   void report(Error error);
   size_t errors() const { return errors_; }
 
@@ -65,7 +64,7 @@ class Importer {
   Frame model_frame();
   void set_metadata(ec::Graph& graph) const;
   void check_opset(std::string_view domain, int64_t version);
-  void flush_missing_ops();
+  void report_collected();
 
   // import_graph.cpp
   std::unique_ptr<ec::Graph> import_main(const Frame& frame);
@@ -105,7 +104,7 @@ class Importer {
            std::unique_ptr<Function>>
       functions_;
   std::vector<MissingOp> missing_ops_;
-  std::set<std::string> reported_once_;  // messages about data files, the same for many tensors
+  std::vector<Error> bad_tensors_;  // found once, whoever reads them first: reported at the end
   std::set<std::string> warned_once_;
   size_t errors_ = 0;
   size_t operations_ = 0;
