@@ -142,8 +142,7 @@ void Importer::import_nodes(const NodeList& list, Scope& scope, const Frame& fra
 
 void Importer::materialize(Binding& binding, Scope& scope) {
   const NamedTensor& tensor = *binding.initializer;
-  if (++operations_ > max_operations_) {
-    // Reported by the nodes, which are counted, too.
+  if (!count_operation(Location(std::string(tensor.name)))) {
     binding = Binding::poisoned();
     return;
   }
@@ -155,8 +154,7 @@ void Importer::materialize(Binding& binding, Scope& scope) {
     binding = Binding::of(*constant);
   } else {
     binding = Binding::poisoned();
-    ++errors_;
-    bad_tensors_.push_back(std::move(constant).error());
+    report_lasting(std::move(constant).error());
   }
 }
 
@@ -284,7 +282,7 @@ Body Importer::try_body(Bytes message, Scope& outer, const Frame& frame,
                         const std::vector<TensorType>& inputs) {
   DiagnosticSink attempt;
   DiagnosticSink* const real = std::exchange(sink_, &attempt);
-  const size_t errors_before = errors_, tensors_before = bad_tensors_.size();
+  const size_t errors_before = errors_, lasting_before = lasting_errors_.size();
   const size_t missing_before = missing_ops_.size();
   const std::set<std::string> warned_before = warned_once_;
   Body body = import_body(message, outer, frame, inputs);
@@ -294,7 +292,7 @@ Body Importer::try_body(Bytes message, Scope& outer, const Frame& frame,
     return body;
   }
   // Everything is as before, but for tensors that cannot be read: they stay so.
-  errors_ = errors_before + (bad_tensors_.size() - tensors_before);
+  errors_ = errors_before + (lasting_errors_.size() - lasting_before);
   missing_ops_.erase(missing_ops_.begin() + static_cast<std::ptrdiff_t>(missing_before),
                      missing_ops_.end());
   warned_once_ = warned_before;

@@ -73,15 +73,19 @@ void Importer::poison_outputs(const Node& node, Scope& scope) {
     if (!name.empty() && !scope.defines(name)) scope.bind(name, Binding::poisoned());
 }
 
+bool Importer::count_operation(const Location& location) {
+  if (++operations_ <= max_operations_) return true;
+  if (!stopped_)
+    report_lasting(Error(Code::TooLarge, "the model expands to more than " +
+                                             std::to_string(max_operations_) + " operations")
+                       .node(std::string(location.name()), location.op_type));
+  stopped_ = true;
+  return false;
+}
+
 void Importer::import_node(const Node& node, Scope& scope, const Frame& frame) {
   const Location location = location_of(node, frame);
-  if (++operations_ > max_operations_) {
-    report(Error(Code::TooLarge, "the model expands to more than " +
-                                     std::to_string(max_operations_) + " operations")
-               .node(std::string(location.name()), location.op_type));
-    stopped_ = true;
-    return;
-  }
+  if (!count_operation(location)) return;
   const std::string_view domain = canonical_domain(node.domain);
   const auto function = functions_.find(std::tuple(domain, node.op_type, node.overload));
   if (function != functions_.end())

@@ -70,6 +70,11 @@ void Importer::report(Error error) {
   sink_->report(std::move(error));
 }
 
+void Importer::report_lasting(Error error) {
+  ++errors_;
+  lasting_errors_.push_back(std::move(error));
+}
+
 void Importer::check_opset(std::string_view domain, int64_t version) {
   if (!is_known_domain(domain)) return;  // its operators are reported one by one
   const int64_t newest = newest_version(domain);
@@ -139,7 +144,7 @@ void Importer::set_metadata(ec::Graph& graph) const {
 
 void Importer::report_collected() {
   std::set<std::string> seen;  // many tensors may refer to one missing file
-  for (Error& error : bad_tensors_)
+  for (Error& error : lasting_errors_)
     if (seen.insert(error.message()).second) report(std::move(error));
   for (MissingOp& missing : missing_ops_) {
     if (missing.nodes > 1)

@@ -50,6 +50,7 @@ class Importer {
   Result<std::pair<size_t, size_t>> count_interface(Bytes message);
 
   void report(Error error);
+  void report_lasting(Error error);
   size_t errors() const { return errors_; }
 
  private:
@@ -81,6 +82,7 @@ class Importer {
   Result<Graph> enter_graph(Bytes message);
 
   // import_node.cpp
+  bool count_operation(const Location& location);  // false: too many, reported
   void import_node(const Node& node, Scope& scope, const Frame& frame);
   void convert(const OpRow& row, const Node& node, int64_t version, Scope& scope,
                const Frame& frame, Location location);
@@ -104,7 +106,7 @@ class Importer {
            std::unique_ptr<Function>>
       functions_;
   std::vector<MissingOp> missing_ops_;
-  std::vector<Error> bad_tensors_;  // found once, whoever reads them first: reported at the end
+  std::vector<Error> lasting_errors_;  // hold whatever is attempted: reported at the end
   std::set<std::string> warned_once_;
   size_t errors_ = 0;
   size_t operations_ = 0;
