@@ -192,6 +192,7 @@ Binding Importer::resolve(Scope& scope, std::string_view name, const Location& r
 }
 
 void Importer::add_outputs(const Graph& graph, Scope& scope) {
+  if (stopped_) return;  // what is missing was not looked at
   if (graph.outputs.empty() && errors_ == 0)
     report(Error(Code::CorruptFile, "the graph has no outputs").hint("export the model again"));
   for (const ValueInfo& output : graph.outputs) {
@@ -264,6 +265,8 @@ Body Importer::import_body(Bytes message, Scope& outer, const Frame& frame,
   }
   bind_initializers(*decoded, scope);
   import_nodes(decoded->list, scope, frame);
+  budget_ = saved;
+  if (stopped_) return body;
   for (const ValueInfo& output : decoded->outputs) {
     const Binding binding = resolve(scope, output.name, Location());
     if (binding.is(Binding::Kind::Tensor))
@@ -274,7 +277,6 @@ Body Importer::import_body(Bytes message, Scope& outer, const Frame& frame,
   }
   body.captures = scope.captures();
   body.ok = errors_ == errors_before && body.graph->outputs().size() == decoded->outputs.size();
-  budget_ = saved;
   return body;
 }
 
@@ -316,13 +318,14 @@ std::optional<std::vector<Binding>> Importer::inline_graph(Bytes message, Scope&
   for (size_t i = 0; i < inputs.size() && i < decoded->inputs.size(); ++i)
     scope.bind(decoded->inputs[i].name, inputs[i]);
   import_nodes(decoded->list, scope, frame);
+  budget_ = saved;
+  if (stopped_) return std::nullopt;
   std::vector<Binding> outputs;
   bool ok = true;
   for (const ValueInfo& output : decoded->outputs) {
     outputs.push_back(resolve(scope, output.name, Location()));
     ok = ok && !outputs.back().is(Binding::Kind::Poisoned);
   }
-  budget_ = saved;
   if (!ok || errors_ != errors_before) return std::nullopt;
   return outputs;
 }

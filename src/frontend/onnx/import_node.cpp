@@ -250,6 +250,7 @@ void Importer::call_function(const Function& function, const Node& node, Scope& 
   if (poisoned) return poison_outputs(node, scope);
   const size_t first_new = scope.graph().tensor_id_bound();
   import_nodes(function.list, inner, callee);
+  if (stopped_) return poison_outputs(node, scope);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     Binding result = resolve(inner, function.outputs[i], location);
