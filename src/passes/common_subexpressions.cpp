@@ -72,9 +72,17 @@ class CommonSubexpressions : public Pass {
 
  private:
   static void merge_constants(Graph& graph, PassStats& stats) {
-    std::unordered_map<uint64_t, std::vector<Tensor*>> known;
+    // Only constants of a type that occurs twice are looked into.
+    std::vector<Tensor*> constants;
+    std::unordered_map<uint64_t, int> of_type;
     for (Tensor* tensor : graph.tensors()) {
       if (!tensor->is_constant()) continue;
+      constants.push_back(tensor);
+      ++of_type[hash_type(tensor->type())];
+    }
+    std::unordered_map<uint64_t, std::vector<Tensor*>> known;
+    for (Tensor* tensor : constants) {
+      if (of_type[hash_type(tensor->type())] < 2) continue;
       std::vector<Tensor*>& equal_hash = known[hash_constant(*tensor)];
       const auto same = std::find_if(equal_hash.begin(), equal_hash.end(),
                                      [&](const Tensor* t) { return same_constant(*t, *tensor); });

@@ -1,9 +1,10 @@
 // fold-constants: computes what depends on constants only, with the reference kernels.
 #include "ops/kernel.h"
+#include "passes/folding.h"
 #include "passes/registry.h"
 #include "passes/rewriter.h"
 
-namespace ec::passes {
+namespace ec {
 namespace {
 
 // Sum of the constant operands' bytes; empty when an operand is no constant.
@@ -52,32 +53,66 @@ std::optional<std::vector<Value>> try_fold(const Operation& op, size_t operand_b
   return std::move(results).value();
 }
 
+}  // namespace
+
+bool fold_constant(Rewriter& rewriter, Operation* op) {
+  if (!foldable(*op)) return false;
+  const auto bytes = constant_bytes(*op);
+  if (!bytes) return false;
+  auto results = try_fold(*op, *bytes, rewriter.context());
+  if (!results) return false;
+  std::vector<Tensor*> constants;
+  for (size_t i = 0; i < results->size(); ++i) {
+    Value& value = (*results)[i];
+    TensorType type = value.type();
+    type.quant = op->output(i)->type().quant;
+    constants.push_back(rewriter.graph().add_constant("", std::move(type), std::move(value.data)));
+  }
+  rewriter.replace_results(op, constants);
+  for (Tensor* constant : constants) rewriter.erase_if_unused(constant);
+  return true;
+}
+
+namespace passes {
+namespace {
+
 class FoldConstants : public Pass {
  public:
   std::string_view name() const override { return kFoldConstantsPass.name; }
 
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
-    PassStats stats;
     Rewriter rewriter(graph, context);
+    PassStats& stats = rewriter.stats();
     for (Operation* op : graph.topological()) {
       ++stats.visits;
-      if (!foldable(*op)) continue;
-      const auto bytes = constant_bytes(*op);
-      if (!bytes) continue;
-      auto results = try_fold(*op, *bytes, context);
-      if (!results) continue;
-      std::vector<Tensor*> constants;
-      for (size_t i = 0; i < results->size(); ++i) {
-        Value& value = (*results)[i];
-        TensorType type = value.type();
-        type.quant = op->output(i)->type().quant;
-        constants.push_back(graph.add_constant("", std::move(type), std::move(value.data)));
-      }
-      rewriter.replace_results(op, constants);
-      for (Tensor* constant : constants) rewriter.erase_if_unused(constant);
-      ++stats.changes;
+      if (fold_constant(rewriter, op)) ++stats.changes;
     }
-    return stats;
+    return std::move(stats);
+  }
+};
+
+// A walk from the inputs on: what one operation makes known, the next ones see at once, so that
+// shape arithmetic folds through a whole network in one go.
+class FoldKnown : public Pass {
+ public:
+  std::string_view name() const override { return kFoldKnownPass.name; }
+
+  Result<PassStats> run(Graph& graph, PassContext& context) const override {
+    Rewriter rewriter(graph, context);
+    PassStats& stats = rewriter.stats();
+    for (Operation* op : graph.topological()) {
+      ++stats.visits;
+      const uint32_t id = op->id();
+      if (refine_types(*op)) stats.count("types refined"), ++stats.changes;
+      if (fold_constant(rewriter, op)) {
+        stats.count("operations folded"), ++stats.changes;
+        continue;
+      }
+      if (fold_shape(rewriter, op)) stats.count("shapes folded"), ++stats.changes;
+      // A target that became constant may tell more of the result.
+      if (graph.operation(id) != nullptr && refine_types(*op)) ++stats.changes;
+    }
+    return std::move(stats);
   }
 };
 
@@ -94,4 +129,15 @@ const PassInfo kFoldConstantsPass{
       return std::make_unique<FoldConstants>();
     }};
 
-}  // namespace ec::passes
+const PassInfo kFoldKnownPass{
+    .name = "fold-known",
+    .summary = "infer-shapes, fold-shapes and fold-constants in one walk from the inputs on.",
+    .details =
+        "What one operation makes known, the next ones see at once: shape arithmetic folds "
+        "through a whole network in one go.",
+    .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
+      return std::make_unique<FoldKnown>();
+    }};
+
+}  // namespace passes
+}  // namespace ec

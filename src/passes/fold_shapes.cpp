@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "ops/convert.h"
+#include "passes/folding.h"
 #include "passes/match.h"
 #include "passes/registry.h"
 #include "passes/shapes.h"
 
-namespace ec::passes {
+namespace ec {
 namespace {
 
 Tensor* add_integers(Graph& graph, DType dtype, const Shape& shape,
@@ -99,6 +100,28 @@ bool fold_slice_ends(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
+}  // namespace
+
+bool fold_shape(Rewriter& rewriter, Operation* op) {
+  switch (op->kind()) {
+    case OpKind::Reshape:
+      if (fold_reshape_target(rewriter, op)) return true;
+      break;
+    case OpKind::Expand:
+      if (fold_target(rewriter, op, 1)) return true;
+      break;
+    case OpKind::Slice:
+      if (fold_slice_ends(rewriter, op)) return true;
+      break;
+    default:
+      break;
+  }
+  return fold_known_integers(rewriter, op);
+}
+
+namespace passes {
+namespace {
+
 class FoldShapes : public Pass {
  public:
   std::string_view name() const override { return kFoldShapesPass.name; }
@@ -109,27 +132,9 @@ class FoldShapes : public Pass {
     rewriter.push_all();
     while (Operation* op = rewriter.pop()) {
       ++stats.visits;
-      if (fold(rewriter, op)) ++stats.changes;
+      if (fold_shape(rewriter, op)) ++stats.changes;
     }
     return std::move(stats);
-  }
-
- private:
-  static bool fold(Rewriter& rewriter, Operation* op) {
-    switch (op->kind()) {
-      case OpKind::Reshape:
-        if (fold_reshape_target(rewriter, op)) return true;
-        break;
-      case OpKind::Expand:
-        if (fold_target(rewriter, op, 1)) return true;
-        break;
-      case OpKind::Slice:
-        if (fold_slice_ends(rewriter, op)) return true;
-        break;
-      default:
-        break;
-    }
-    return fold_known_integers(rewriter, op);
   }
 };
 
@@ -147,4 +152,5 @@ const PassInfo kFoldShapesPass{
       return std::make_unique<FoldShapes>();
     }};
 
-}  // namespace ec::passes
+}  // namespace passes
+}  // namespace ec

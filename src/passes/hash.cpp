@@ -46,15 +46,18 @@ uint64_t hash_attrs(const Attrs& attrs) {
   return hash;
 }
 
+uint64_t hash_type(const TensorType& type) {
+  uint64_t hash = static_cast<uint64_t>(type.dtype);
+  for (const Dim& dim : *type.shape) hash = hash_value(hash, dim.size());
+  return hash;
+}
+
 uint64_t hash_constant(const Tensor& tensor) {
-  constexpr size_t kWhole = 4096, kPiece = 64, kPieces = 32;
-  uint64_t hash = static_cast<uint64_t>(tensor.dtype());
-  for (const Dim& dim : *tensor.shape()) hash = hash_value(hash, dim.size());
+  constexpr size_t kWhole = 1024, kPiece = 64;
+  const uint64_t hash = hash_type(tensor.type());
   const std::span<const std::byte> bytes = tensor.raw_data().bytes();
   if (bytes.size() <= kWhole) return hash_bytes(hash, bytes);
-  const size_t step = (bytes.size() - kPiece) / (kPieces - 1);
-  for (size_t i = 0; i < kPieces; ++i) hash = hash_bytes(hash, bytes.subspan(i * step, kPiece));
-  return hash;
+  return hash_bytes(hash_bytes(hash, bytes.first(kPiece)), bytes.last(kPiece));
 }
 
 bool same_constant(const Tensor& a, const Tensor& b) {

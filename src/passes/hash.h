@@ -16,8 +16,9 @@ inline uint64_t hash_mix(uint64_t seed, uint64_t value) {
 }
 
 uint64_t hash_attrs(const Attrs& attrs);
+uint64_t hash_type(const TensorType& type);
 // Type and a sample of the bytes: weights differ in any sample, and reading all of them would cost
-// more than everything else the pass does.
+// more than everything else the pass does (they may still be on the disk).
 uint64_t hash_constant(const Tensor& tensor);
 bool same_constant(const Tensor& a, const Tensor& b);
 

@@ -1,13 +1,13 @@
 // infer-shapes: runs inference again where other passes made more known.
 #include "ops/infer.h"
-#include "passes/match.h"
+#include "passes/folding.h"
 #include "passes/registry.h"
 
-namespace ec::passes {
+namespace ec {
 namespace {
 
-// A rewrite never changes a tensor's shape, so what was known before stays known: inference may
-// only add to it. Where the two differ in name only (two symbols), the stored one stays.
+// Inference may only add to what is known. Where the two differ in name only (two symbols), the
+// stored one stays.
 bool refine(std::optional<Shape>& stored, const std::optional<Shape>& inferred) {
   if (!inferred) return false;
   if (!stored) {
@@ -27,6 +27,57 @@ bool refine(std::optional<Shape>& stored, const std::optional<Shape>& inferred) 
   return changed;
 }
 
+// Nothing left to learn: static types everywhere and, for short integers, known elements.
+bool is_settled(const Operation& op) {
+  for (const Tensor* output : op.outputs()) {
+    const bool counts = is_integer(output->dtype()) || output->dtype() == DType::Bool;
+    if (!output->type().is_static() || (counts && !output->dim_values())) return false;
+  }
+  return true;
+}
+
+bool update(Graph& graph, Tensor* tensor, const TensorType& inferred,
+            std::optional<std::vector<Dim>> dims) {
+  TensorType type = tensor->type();
+  bool changed = refine(type.shape, inferred.shape);
+  if (changed) graph.set_type(tensor, std::move(type));
+  if (dims && tensor->dim_values() != dims) {
+    graph.set_dim_values(tensor, std::move(dims));
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool refine_types(Operation& op) {
+  if (is_settled(op)) return false;
+  std::vector<InferOperand> operands;
+  operands.reserve(op.inputs().size());
+  for (const Tensor* tensor : op.inputs()) {
+    InferOperand operand;
+    if (tensor != nullptr) {
+      operand.type = &tensor->type();
+      if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
+      if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
+    }
+    operands.push_back(operand);
+  }
+  InferContext inference(op, std::move(operands));
+  // What fails now fails when it runs, if it ever does: a branch that is never taken may hold
+  // operations that do not fit its inputs.
+  if (!op.def().infer(inference).ok()) return false;
+  bool changed = false;
+  for (size_t i = 0; i < op.outputs().size(); ++i)
+    changed = update(op.graph(), op.output(i), inference.results()[i],
+                     std::move(inference.result_dims()[i])) ||
+              changed;
+  return changed;
+}
+
+namespace passes {
+namespace {
+
 class InferShapes : public Pass {
  public:
   std::string_view name() const override { return kInferShapesPass.name; }
@@ -35,48 +86,9 @@ class InferShapes : public Pass {
     PassStats stats;
     for (Operation* op : graph.topological()) {
       ++stats.visits;
-      if (is_settled(*op)) continue;
-      std::vector<InferOperand> operands;
-      operands.reserve(op->inputs().size());
-      for (const Tensor* tensor : op->inputs()) {
-        InferOperand operand;
-        if (tensor != nullptr) {
-          operand.type = &tensor->type();
-          if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
-          if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
-        }
-        operands.push_back(operand);
-      }
-      InferContext inference(*op, std::move(operands));
-      // What fails now fails when it runs, if it ever does: a branch that is never taken may hold
-      // operations that do not fit its inputs.
-      if (!op->def().infer(inference).ok()) continue;
-      for (size_t i = 0; i < op->outputs().size(); ++i)
-        stats.changes += update(graph, op->output(i), inference.results()[i],
-                                std::move(inference.result_dims()[i]));
+      if (refine_types(*op)) ++stats.changes;
     }
     return stats;
-  }
-
- private:
-  // Nothing left to learn: static types everywhere and, for short integers, known elements.
-  static bool is_settled(const Operation& op) {
-    for (const Tensor* output : op.outputs())
-      if (!output->type().is_static() || (is_integer(output->dtype()) && !output->dim_values()))
-        return false;
-    return true;
-  }
-
-  static int update(Graph& graph, Tensor* tensor, const TensorType& inferred,
-                    std::optional<std::vector<Dim>> dims) {
-    TensorType type = tensor->type();
-    bool changed = refine(type.shape, inferred.shape);
-    if (changed) graph.set_type(tensor, std::move(type));
-    if (dims && tensor->dim_values() != dims) {
-      graph.set_dim_values(tensor, std::move(dims));
-      changed = true;
-    }
-    return changed ? 1 : 0;
   }
 };
 
@@ -90,4 +102,5 @@ const PassInfo kInferShapesPass{
       return std::make_unique<InferShapes>();
     }};
 
-}  // namespace ec::passes
+}  // namespace passes
+}  // namespace ec

@@ -8,12 +8,8 @@ namespace {
 constexpr std::string_view kCanonicalise =
     // Branches first: what is never taken needs no work, and may not fit its operands.
     "simplify-control-flow,"
-    // Types early: everything after reads shapes, and folding makes more of them known.
-    "infer-shapes,"
-    // Shape arithmetic before constants, so that a target shape with one open size becomes a
-    // constant and the arithmetic behind it dies.
-    "fold-shapes,"
-    "fold-constants,"
+    // Types and constants early: everything after reads them.
+    "fold-known,"
     // Removal before the rest: the others match what is next to each other.
     "eliminate-identities,"
     "simplify-algebra,"
