@@ -27,9 +27,9 @@ demo: ## build, then inspect, check, optimise, run and measure the bundled examp
 	@examples/demo.sh $(BUILD)/bin/edgecompile $(BUILD)/demo
 
 test: ## build with warnings as errors and run every test that needs only Debian packages
-	@scripts/install-packages build test
+	@scripts/install-packages build test python
 	@mkdir -p $(BUILD)
-	@$(call configure,$(BUILD),Release,-DEC_TESTS=ON)
+	@$(call configure,$(BUILD),Release,-DEC_TESTS=ON -DEC_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3)
 	@cmake --build $(BUILD) -j $(JOBS)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --timeout 300 -LE external
 
