@@ -1,7 +1,9 @@
 #include "support/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +54,15 @@ void release_slot(int slot) {
   if (slot < 0) return;
   g_pending[slot].armed = false;
   g_pending[slot].claimed = false;
+}
+
+// Unguessable, so that neither another process nor another thread has the same one.
+std::string temporary_name(const fs::path& path) {
+  static std::atomic<uint64_t> fallback{0};
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+    random = (static_cast<uint64_t>(::getpid()) << 32) + ++fallback;
+  return fmt::format("{}.{:016x}", path.string(), random);
 }
 
 }  // namespace
@@ -108,16 +119,17 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path) {
     return Error(Code::OutputUnwritable, "is a directory")
         .file(path.string())
         .hint("give a file name with -o");
-  std::string name = path.string() + ".XXXXXX";
-  file.fd_ = ::mkstemp(name.data());
-  if (file.fd_ < 0) return output_error(path, "cannot create", errno);
-  file.temporary_ = name;
-  file.slot_ = claim_slot(name);
-  // mkstemp makes the file private; a result gets the usual permissions.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file.fd_, static_cast<mode_t>(0666 & ~mask));
-  return file;
+  do {
+    // The name is on record before the file exists: a signal may come between the two.
+    file.temporary_ = temporary_name(path);
+    file.slot_ = claim_slot(file.temporary_.string());
+    file.fd_ = ::open(file.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int number = errno;
+    if (file.fd_ >= 0) return file;
+    release_slot(std::exchange(file.slot_, -1));
+    errno = number;
+  } while (errno == EEXIST);
+  return output_error(path, "cannot create", errno);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

@@ -1,5 +1,8 @@
 #include "runtime/kernels/thread_pool.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -76,7 +79,14 @@ struct ThreadPool::Impl {
 ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
   if (threads_ == 1) return;
   impl_ = std::make_unique<Impl>();
+  // Signals stay with the thread that owns the outputs: a handler that runs on a worker would
+  // remove them while their owner goes on writing.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   for (int i = 1; i < threads_; ++i) impl_->workers.emplace_back([this, i] { impl_->worker(i); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 ThreadPool::~ThreadPool() {
