@@ -5,106 +5,14 @@
 #include <optional>
 
 #include "ops/define.h"
+#include "ops/einsum_equation.h"
 #include "ops/matrix_product.h"
+#include "support/strings.h"
 
 namespace ec::ops {
 namespace {
 
-// Labels are small numbers: letters first, then the dimensions of the ellipsis, outermost first.
-constexpr int kLetters = 52;
-constexpr int kMaxLabels = kLetters + 64;
-
-struct Equation {
-  std::vector<std::vector<int>> terms;  // kEllipsis where "..." stands
-  std::vector<int> output;
-};
-constexpr int kEllipsis = -1;
-
-int letter_label(char c) {
-  // Upper case before lower case: the order of the implicit output.
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return 26 + (c - 'a');
-  return -1;
-}
-
-std::optional<std::vector<int>> parse_term(std::string_view text) {
-  std::vector<int> labels;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == ' ') continue;
-    if (text.substr(i, 3) == "...") {
-      if (std::count(labels.begin(), labels.end(), kEllipsis) > 0) return std::nullopt;
-      labels.push_back(kEllipsis);
-      i += 2;
-      continue;
-    }
-    const int label = letter_label(text[i]);
-    if (label < 0) return std::nullopt;
-    labels.push_back(label);
-  }
-  return labels;
-}
-
-// Without an arrow the output has the ellipsis, then every letter that occurs exactly once.
-std::vector<int> implicit_output(const Equation& equation) {
-  std::array<int, kLetters> count{};
-  bool ellipsis = false;
-  for (const auto& term : equation.terms)
-    for (const int label : term) {
-      if (label == kEllipsis)
-        ellipsis = true;
-      else
-        ++count[static_cast<size_t>(label)];
-    }
-  std::vector<int> output;
-  if (ellipsis) output.push_back(kEllipsis);
-  for (int label = 0; label < kLetters; ++label)
-    if (count[static_cast<size_t>(label)] == 1) output.push_back(label);
-  return output;
-}
-
-std::optional<Equation> parse_equation(std::string_view text) {
-  Equation equation;
-  const size_t arrow = text.find("->");
-  std::string_view inputs = text.substr(0, arrow);
-  while (true) {
-    const size_t comma = inputs.find(',');
-    auto term = parse_term(inputs.substr(0, comma));
-    if (!term) return std::nullopt;
-    equation.terms.push_back(std::move(*term));
-    if (comma == std::string_view::npos) break;
-    inputs.remove_prefix(comma + 1);
-  }
-  if (arrow == std::string_view::npos) {
-    equation.output = implicit_output(equation);
-    return equation;
-  }
-  auto output = parse_term(text.substr(arrow + 2));
-  if (!output) return std::nullopt;
-  equation.output = std::move(*output);
-  return equation;
-}
-
-// The labels of one operand's dimensions, with the ellipsis written out for its rank; `ellipsis` is
-// the largest number of dimensions any ellipsis stands for.
-std::vector<int> expand_term(const std::vector<int>& term, size_t rank, size_t ellipsis) {
-  std::vector<int> labels;
-  for (const int label : term) {
-    if (label != kEllipsis) {
-      labels.push_back(label);
-      continue;
-    }
-    const size_t own = rank + 1 - term.size();
-    for (size_t i = ellipsis - own; i < ellipsis; ++i)
-      labels.push_back(kLetters + static_cast<int>(i));
-  }
-  return labels;
-}
-
 // --- inference -----------------------------------------------------------------------------------
-
-bool has_ellipsis(const std::vector<int>& term) {
-  return std::find(term.begin(), term.end(), kEllipsis) != term.end();
-}
 
 Status merge_dim(const InferContext& ctx, std::optional<Dim>& known, const Dim& dim) {
   if (!known || *known == Dim(1)) {
@@ -124,7 +32,7 @@ Status merge_dim(const InferContext& ctx, std::optional<Dim>& known, const Dim& 
   return {};
 }
 
-Status check_output(const InferContext& ctx, const Equation& equation) {
+Status check_output(const InferContext& ctx, const EinsumEquation& equation) {
   for (const int label : equation.output) {
     const bool known = std::any_of(
         equation.terms.begin(), equation.terms.end(),
@@ -141,7 +49,8 @@ Status check_output(const InferContext& ctx, const Equation& equation) {
 }
 
 // Largest number of ellipsis dimensions; empty when an operand's rank is not known.
-Result<std::optional<size_t>> ellipsis_rank(const InferContext& ctx, const Equation& equation) {
+Result<std::optional<size_t>> ellipsis_rank(const InferContext& ctx,
+                                            const EinsumEquation& equation) {
   size_t largest = 0;
   bool open = false;
   for (size_t i = 0; i < equation.terms.size(); ++i) {
@@ -155,7 +64,7 @@ Result<std::optional<size_t>> ellipsis_rank(const InferContext& ctx, const Equat
     if (has_ellipsis(term) ? rank < letters : rank != letters)
       return ctx.bad_shape("einsum '" + ctx.attrs<EinsumAttrs>().equation + "' names " +
                            std::to_string(letters) + " dimensions of " + operand_text(ctx, i));
-    if (rank - letters > kMaxLabels - kLetters)
+    if (rank - letters > kMaxEinsumLabels - kEinsumLetters)
       return ctx.bad_shape("einsum operand " + operand_text(ctx, i) + " has too many dimensions");
     largest = std::max(largest, rank - letters);
   }
@@ -164,9 +73,9 @@ Result<std::optional<size_t>> ellipsis_rank(const InferContext& ctx, const Equat
 
 Status infer_einsum(InferContext& ctx) {
   const std::string& text = ctx.attrs<EinsumAttrs>().equation;
-  const auto equation = parse_equation(text);
+  const auto equation = parse_einsum(text);
   if (!equation || text.size() > 4096)
-    return ctx.bad_value("einsum equation '" + text.substr(0, 200) + "' cannot be read");
+    return ctx.bad_value("einsum equation '" + printable(text) + "' cannot be read");
   if (equation->terms.size() != ctx.num_inputs())
     return ctx.bad_value("einsum '" + text + "' names " + std::to_string(equation->terms.size()) +
                          " operands, " + std::to_string(ctx.num_inputs()) + " are given");
@@ -181,18 +90,19 @@ Status infer_einsum(InferContext& ctx) {
   EC_TRY(const std::optional<size_t> ellipsis, ellipsis_rank(ctx, *equation));
   ctx.set(0, ctx.dtype(0), std::nullopt);
   if (!ellipsis && has_ellipsis(equation->output)) return {};
-  std::array<std::optional<Dim>, kMaxLabels> dims;
+  std::array<std::optional<Dim>, kMaxEinsumLabels> dims;
   for (size_t i = 0; i < ctx.num_inputs(); ++i) {
     if (!ctx.shape(i)) continue;
     if (!ellipsis && has_ellipsis(equation->terms[i])) continue;
-    const auto labels = expand_term(equation->terms[i], ctx.shape(i)->rank(), ellipsis.value_or(0));
+    const auto labels =
+        expand_einsum_term(equation->terms[i], ctx.shape(i)->rank(), ellipsis.value_or(0));
     for (size_t d = 0; d < labels.size(); ++d)
       EC_CHECK_OK(merge_dim(ctx, dims[static_cast<size_t>(labels[d])], (*ctx.shape(i))[d]));
   }
   Shape out;
   const size_t out_rank =
       equation->output.size() + ellipsis.value_or(0) - (has_ellipsis(equation->output) ? 1 : 0);
-  for (const int label : expand_term(
+  for (const int label : expand_einsum_term(
            equation->output, has_ellipsis(equation->output) ? out_rank : 0, ellipsis.value_or(0)))
     out.push_back(dims[static_cast<size_t>(label)].value_or(Dim::unknown()));
   ctx.set(0, ctx.dtype(0), std::move(out));
@@ -201,7 +111,7 @@ Status infer_einsum(InferContext& ctx) {
 
 // --- kernel --------------------------------------------------------------------------------------
 
-using LabelSizes = std::array<int64_t, kMaxLabels>;
+using LabelSizes = std::array<int64_t, kMaxEinsumLabels>;
 
 // An intermediate: distinct labels, row-major elements.
 template <class A>
@@ -257,8 +167,8 @@ std::vector<A> rearrange(std::span<const A> values, const std::vector<int>& labe
 
 // Contracts two factors, keeping the labels that `keep` says.
 template <class A>
-Factor<A> contract(const Factor<A>& a, const Factor<A>& b, const std::array<bool, kMaxLabels>& keep,
-                   const LabelSizes& sizes) {
+Factor<A> contract(const Factor<A>& a, const Factor<A>& b,
+                   const std::array<bool, kMaxEinsumLabels>& keep, const LabelSizes& sizes) {
   std::vector<int> batch, rows, columns, depth;
   for (const int label : a.labels) {
     const bool kept = keep[static_cast<size_t>(label)];
@@ -311,7 +221,7 @@ struct Plan {
 };
 
 Plan make_plan(KernelContext& ctx) {
-  const Equation equation = *parse_equation(ctx.attrs<EinsumAttrs>().equation);
+  const EinsumEquation equation = *parse_einsum(ctx.attrs<EinsumAttrs>().equation);
   size_t ellipsis = 0;
   for (size_t i = 0; i < equation.terms.size(); ++i)
     if (has_ellipsis(equation.terms[i]))
@@ -319,13 +229,13 @@ Plan make_plan(KernelContext& ctx) {
   Plan plan;
   plan.sizes.fill(1);
   for (size_t i = 0; i < equation.terms.size(); ++i) {
-    plan.terms.push_back(expand_term(equation.terms[i], ctx.input(i).rank(), ellipsis));
+    plan.terms.push_back(expand_einsum_term(equation.terms[i], ctx.input(i).rank(), ellipsis));
     for (size_t d = 0; d < plan.terms[i].size(); ++d) {
       const int64_t size = ctx.input(i).shape[d];
       if (size != 1) plan.sizes[static_cast<size_t>(plan.terms[i][d])] = size;
     }
   }
-  plan.output = expand_term(equation.output, ctx.output(0).rank(), ellipsis);
+  plan.output = expand_einsum_term(equation.output, ctx.output(0).rank(), ellipsis);
   return plan;
 }
 
@@ -351,10 +261,10 @@ Factor<A> make_factor(const ConstView& view, const std::vector<int>& labels,
 // Number of elements contract() would make; empty when it overflows.
 template <class A>
 std::optional<int64_t> result_count(const Factor<A>& a, const Factor<A>& b,
-                                    const std::array<bool, kMaxLabels>& keep,
+                                    const std::array<bool, kMaxEinsumLabels>& keep,
                                     const LabelSizes& sizes) {
   int64_t count = 1;
-  for (int label = 0; label < kMaxLabels; ++label) {
+  for (int label = 0; label < kMaxEinsumLabels; ++label) {
     if (!keep[static_cast<size_t>(label)] || !(a.has(label) || b.has(label))) continue;
     const auto next = checked_mul(count, sizes[static_cast<size_t>(label)]);
     if (!next) return std::nullopt;
@@ -371,7 +281,7 @@ Status run_einsum(KernelContext& ctx, std::vector<A>& out) {
   Factor<A> result = make_factor<A>(ctx.input(0), plan.terms[0], plan.sizes);
   for (size_t i = 1; i < plan.terms.size(); ++i) {
     const Factor<A> next = make_factor<A>(ctx.input(i), plan.terms[i], plan.sizes);
-    std::array<bool, kMaxLabels> keep{};
+    std::array<bool, kMaxEinsumLabels> keep{};
     for (const int label : plan.output) keep[static_cast<size_t>(label)] = true;
     for (size_t j = i + 1; j < plan.terms.size(); ++j)
       for (const int label : plan.terms[j]) keep[static_cast<size_t>(label)] = true;
