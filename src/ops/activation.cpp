@@ -186,7 +186,7 @@ Status infer_clip(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kNumbers));
   for (size_t i = 1; i < 3; ++i) {
     if (!ctx.has(i)) continue;
-    if (ctx.dtype(i) != ctx.dtype(0))
+    if (ctx.dtype(i) != ctx.dtype(0) && !carries_parameters(ctx))
       return ctx.bad_type("bound " + operand_text(ctx, i) + " has another element type than " +
                           operand_text(ctx, 0));
     if (const auto count = ctx.type(i).num_elements(); count && *count != 1)

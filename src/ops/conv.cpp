@@ -13,6 +13,7 @@ namespace {
 Status check_types(const InferContext& ctx, Activation activation) {
   if (ctx.dtype(0) == DType::Bool)
     return ctx.bad_type("a convolution needs numbers, not " + operand_text(ctx, 0));
+  if (carries_parameters(ctx)) return {};
   for (size_t i = 1; i < ctx.num_inputs(); ++i)
     if (ctx.has(i) && ctx.dtype(i) != ctx.dtype(0))
       return ctx.bad_type("operands have different element types: " + operand_text(ctx, 0) +

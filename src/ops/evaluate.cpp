@@ -13,6 +13,19 @@ Error KernelContext::fail(std::string message) const {
   return Error(Code::ExecutionFailed, std::move(message)).node(std::string(location.name()), type);
 }
 
+bool is_quantized(const Operation& op) {
+  const auto carries_parameters = [](const Tensor* tensor) {
+    return tensor != nullptr && tensor->type().quant.has_value();
+  };
+  return std::ranges::any_of(op.inputs(), carries_parameters) ||
+         std::ranges::any_of(op.outputs(), carries_parameters);
+}
+
+KernelFn kernel_of(const Operation& op) {
+  const OpDef& def = op.def();
+  return def.quantized != nullptr && is_quantized(op) ? def.quantized : def.reference;
+}
+
 namespace {
 
 class EvalContext : public KernelContext {
@@ -108,7 +121,7 @@ Result<std::vector<Value>> evaluate(const Operation& op, std::span<const Value* 
                                     size_t limit) {
   EvalContext ctx(op, inputs, limit);
   EC_CHECK_OK(ctx.prepare());
-  EC_CHECK_OK(op.def().reference(ctx));
+  EC_CHECK_OK(kernel_of(op)(ctx));
   return ctx.take_results();
 }
 

@@ -163,6 +163,12 @@ std::string operand_text(const InferContext& ctx, size_t i) {
   return ctx.has(i) ? ctx.type(i).text() : "nothing";
 }
 
+bool carries_parameters(const InferContext& ctx) {
+  for (size_t i = 0; i < ctx.num_inputs(); ++i)
+    if (ctx.has(i) && ctx.type(i).quant) return true;
+  return false;
+}
+
 Status infer_same_as_first(InferContext& ctx) {
   ctx.set(0, ctx.dtype(0), ctx.shape(0));
   return {};
@@ -181,7 +187,7 @@ Result<std::optional<Shape>> broadcast_all(InferContext& ctx, size_t first, size
 
 Status check_same_type(InferContext& ctx, size_t count) {
   for (size_t i = 1; i < count; ++i)
-    if (ctx.dtype(i) != ctx.dtype(0))
+    if (ctx.dtype(i) != ctx.dtype(0) && !carries_parameters(ctx))
       return ctx.bad_type("operands have different element types: " + operand_text(ctx, 0) +
                           " and " + operand_text(ctx, i));
   return {};

@@ -94,6 +94,10 @@ Result<Shape> broadcast_shapes(const InferContext& ctx, const Shape& a, const Sh
 // "f32[1,3]" of operand i for messages.
 std::string operand_text(const InferContext& ctx, size_t i);
 
+// Whether an operand carries quantisation parameters: then operands may differ in element type, as
+// they all stand for real numbers.
+bool carries_parameters(const InferContext& ctx);
+
 // Ready-made inference functions.
 Status infer_same_as_first(InferContext& ctx);        // output = type of operand 0
 Status infer_broadcast_same_type(InferContext& ctx);  // operands of one element type, broadcast

@@ -47,6 +47,13 @@ class KernelContext {
   std::vector<std::optional<MutableView>> outputs_;
 };
 
+// Whether the operation computes on real numbers stored as integers: an operand or a result carries
+// quantisation parameters.
+bool is_quantized(const Operation& op);
+// The kernel that gives the operation's meaning: integer arithmetic where it is quantised and the
+// op has such a kernel, else the reference kernel on the elements as they are.
+KernelFn kernel_of(const Operation& op);
+
 // Runs one operation with its reference kernel on known values: inference with those values, result
 // allocation, kernel. Result bytes above `limit` are refused (OutOfMemory).
 Result<std::vector<Value>> evaluate(const Operation& op, std::span<const Value* const> inputs,

@@ -16,7 +16,7 @@ Status check_numeric(const InferContext& ctx, size_t count) {
     if (!ctx.has(i)) continue;
     if (ctx.dtype(i) == DType::Bool)
       return ctx.bad_type("matrix products need numbers, not " + operand_text(ctx, i));
-    if (ctx.dtype(i) != ctx.dtype(0))
+    if (ctx.dtype(i) != ctx.dtype(0) && !carries_parameters(ctx))
       return ctx.bad_type("operands have different element types: " + operand_text(ctx, 0) +
                           " and " + operand_text(ctx, i));
   }
@@ -24,7 +24,7 @@ Status check_numeric(const InferContext& ctx, size_t count) {
 }
 
 Status check_activation(const InferContext& ctx, Activation activation) {
-  if (activation != Activation::None && !is_float(ctx.dtype(0)))
+  if (activation != Activation::None && !is_float(ctx.dtype(0)) && !carries_parameters(ctx))
     return ctx.bad_type("a fused activation needs a float type, not " + operand_text(ctx, 0));
   return {};
 }

@@ -60,6 +60,7 @@ struct OpDef {
   OpTraits traits{};
   InferFn infer = nullptr;
   KernelFn reference = nullptr;
+  KernelFn quantized = nullptr;  // on integers whose tensors carry parameters; see kernel_of()
   QuantRule quant = QuantRule::Never;
   LayoutRule layout = LayoutRule::Fixed;
   const AttrSchema& (*attrs)() = nullptr;

@@ -66,7 +66,7 @@ Status Program::bind_outputs(std::vector<Buffer>& buffers) {
 Status Program::run_step(Step& step) {
   if (step.fast != nullptr) return run_fast(step, step.scratch);
   EC_CHECK_OK(step.context->begin());
-  EC_CHECK_OK(step.op->def().reference(*step.context));
+  EC_CHECK_OK(kernel_of(*step.op)(*step.context));
   step.context->finish();
   return {};
 }
@@ -109,7 +109,7 @@ Status Program::run_dynamic(Step& step) {
     step.prepared_outputs.clear();
   }
   if (step.fast == nullptr) {
-    EC_CHECK_OK(step.op->def().reference(context));
+    EC_CHECK_OK(kernel_of(*step.op)(context));
   } else {
     if (dynamic_scratch.size() < step.fast->scratch_bytes())
       dynamic_scratch = Buffer::allocate(step.fast->scratch_bytes());

@@ -1,6 +1,7 @@
 // Which operations have fast kernels, and helpers of the families.
 #include <limits>
 
+#include "ops/kernel.h"
 #include "ops/value.h"
 #include "runtime/prepare/prepare.h"
 
@@ -120,6 +121,8 @@ std::unique_ptr<PreparedOp> prepare_op(const OpInstance& instance, const Prepare
   const PrepareFn fn = find_prepare(instance.op.kind());
   // The fast kernels need not care about tensors without elements.
   if (fn == nullptr || is_empty(instance)) return nullptr;
+  // They compute on elements as they are, which is not what a quantised operation means.
+  if (kernel_of(instance.op) != instance.op.def().reference) return nullptr;
   return fn(instance, context);
 }
 
