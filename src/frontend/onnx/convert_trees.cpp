@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 
 #include "frontend/onnx/table.h"
 #include "ops/convert.h"
@@ -39,7 +40,7 @@ Result<int64_t> depth_of(const NodeContext& ctx, const Forest& forest) {
         item.feature < 0)
       return ctx.fail(Code::BadAttribute, "a tree node refers to a node that does not exist");
   // Each level moves every node that is still on the way; more levels than nodes is a circle.
-  std::vector<uint8_t> here(forest.items.size(), 0);
+  std::vector<int64_t> here(forest.items.size(), 0);
   std::vector<int64_t> level;
   for (const int64_t root : forest.roots) {
     if (root < 0 || root >= n) return ctx.fail(Code::BadAttribute, "a tree has no root");
@@ -55,9 +56,9 @@ Result<int64_t> depth_of(const NodeContext& ctx, const Forest& forest) {
       const Forest::Item& item = forest.items[static_cast<size_t>(i)];
       for (const int64_t child : {item.if_true, item.if_false}) {
         if (forest.items[static_cast<size_t>(child)].mode == kLeaf) continue;
-        uint8_t& mark = here[static_cast<size_t>(child)];
-        if (mark != static_cast<uint8_t>(depth)) next.push_back(child);
-        mark = static_cast<uint8_t>(depth);
+        int64_t& mark = here[static_cast<size_t>(child)];
+        if (mark != depth) next.push_back(child);
+        mark = depth;
       }
     }
     level = std::move(next);
@@ -67,10 +68,11 @@ Result<int64_t> depth_of(const NodeContext& ctx, const Forest& forest) {
 
 template <class T, class F>
 ec::Tensor* column(NodeContext& ctx, const Forest& forest, F&& field) {
-  std::vector<T> values;
-  for (const Forest::Item& item : forest.items) values.push_back(static_cast<T>(field(item)));
-  return ctx.graph().add_constant<T>("", Shape{static_cast<int64_t>(values.size())},
-                                     std::span<const T>(values));
+  const auto count = forest.items.size();
+  const auto values = std::make_unique<T[]>(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<T>(field(forest.items[i]));
+  return ctx.graph().add_constant<T>("", Shape{static_cast<int64_t>(count)},
+                                     std::span<const T>(values.get(), count));
 }
 
 // The branch that each row takes in each tree.
@@ -268,8 +270,8 @@ Result<Forest> read_forest(NodeContext& ctx) {
     return is_leaf != 0 ? static_cast<int64_t>(n) + id : id;
   };
   for (size_t i = 0; i < n; ++i) {
-    if (modes[i] < 0 || modes[i] > kMember || (yes_leaf[i] != 0 && yes[i] < 0) ||
-        (no_leaf[i] != 0 && no[i] < 0))
+    if (modes[i] < 0 || modes[i] > static_cast<double>(kMember) ||
+        (yes_leaf[i] != 0 && yes[i] < 0) || (no_leaf[i] != 0 && no[i] < 0))
       return ctx.fail(Code::BadAttribute, "a tree node is not valid");
     forest.items.push_back({static_cast<Mode>(modes[i]), features[i], splits[i],
                             child(yes[i], yes_leaf[i]), child(no[i], no_leaf[i]),
