@@ -4,6 +4,9 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 CMAKE_FLAGS ?=
+# One compiler cache for every build folder beside the sources (the wheel's too).
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 
 configure = cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) >$(1)/configure.log 2>&1 \
 	|| { cat $(1)/configure.log; exit 1; }

@@ -22,7 +22,8 @@ if make_venv peers tests/interop/requirements.txt; then
   cat tests/interop/requirements.txt | sha256sum > "$work/peers/.stamp"
 fi
 # The package itself is built from the tree on every run: that is what is under test.
-"$work/peers/bin/pip" install -q --no-deps --force-reinstall .
+# Same flags and same depth of the build folder as `make test`: the compiler cache has most of it.
+"$work/peers/bin/pip" install -q --no-deps --force-reinstall -C build-dir=build-wheel -C cmake.define.EC_WERROR=ON .
 
 python="$work/peers/bin/python"
 "$python" -m unittest discover -q -s tests/interop
