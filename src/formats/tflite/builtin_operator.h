@@ -1,0 +1,32 @@
+// The builtin operators of TFLite by number and name. The schema keeps the number a plain integer:
+// files may hold numbers that no enumeration knows.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ec::tflite {
+
+enum class BuiltinOperator : int32_t {
+#define EC_TFLITE_OP(name, number) name = number,
+#include "formats/tflite/builtin_operator.def"
+#undef EC_TFLITE_OP
+};
+
+// "CONV_2D"; empty for numbers without a name.
+constexpr std::string_view builtin_name(int32_t number) {
+  switch (number) {
+#define EC_TFLITE_OP(name, value) \
+  case value:                     \
+    return #name;
+#include "formats/tflite/builtin_operator.def"
+#undef EC_TFLITE_OP
+    default:
+      return {};
+  }
+}
+constexpr std::string_view builtin_name(BuiltinOperator op) {
+  return builtin_name(static_cast<int32_t>(op));
+}
+
+}  // namespace ec::tflite
