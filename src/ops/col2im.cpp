@@ -1,4 +1,6 @@
 // Col2im: adds overlapping columns back into an image, the adjoint of unrolling windows.
+#include <algorithm>
+
 #include "ops/define.h"
 #include "ops/matrix_product.h"
 #include "ops/window.h"
@@ -41,6 +43,8 @@ Status infer_col2im(InferContext& ctx) {
   ctx.set(0, ctx.dtype(0), std::nullopt);
   if (ctx.shape(0) && ctx.shape(0)->rank() != 3)
     return ctx.bad_shape("col2im needs columns [N, C * block, L], not " + operand_text(ctx, 0));
+  EC_CHECK_OK(check_sizes(ctx, 1));
+  EC_CHECK_OK(check_sizes(ctx, 2));
   const auto image = ctx.dim_values(1);
   const auto block = ctx.int_values(2);
   if (!image || !block || !ctx.shape(0)) return {};
@@ -103,6 +107,10 @@ void run_col2im(KernelContext& ctx, std::span<const int64_t> block) {
 
 Status reference_col2im(KernelContext& ctx) {
   if (ctx.output(0).count() == 0) return {};
+  if (ctx.input(0).count() == 0) {
+    std::fill_n(ctx.output(0).data, ctx.output(0).bytes(), std::byte{0});
+    return {};
+  }
   std::vector<int64_t> block(static_cast<size_t>(ctx.input(2).count()));
   load<int64_t>(ctx.input(2), block);
   with_compute_type(ctx.output(0).dtype,

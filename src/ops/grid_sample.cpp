@@ -184,6 +184,7 @@ Status infer_affine_grid(InferContext& ctx) {
   if (theta && theta->rank() != 3)
     return ctx.bad_shape("the maps should be [N, 2, 3] or [N, 3, 4], not " + operand_text(ctx, 0));
   if (theta && (*theta)[1].is_static()) spatial = (*theta)[1].size();
+  EC_CHECK_OK(check_sizes(ctx, 1));
   const auto size = ctx.dim_values(1);
   if (size && !spatial) spatial = static_cast<int64_t>(size->size()) - 2;
   if (!spatial) return {};

@@ -159,6 +159,13 @@ Result<Shape> broadcast_shapes(const InferContext& ctx, const Shape& a, const Sh
   return Shape(std::move(dims));
 }
 
+Status check_sizes(const InferContext& ctx, size_t i) {
+  const auto sizes = ctx.int_values(i);
+  if (sizes && std::ranges::any_of(*sizes, [](int64_t size) { return size < 0; }))
+    return ctx.bad_value("operand " + std::to_string(i) + " holds a negative size");
+  return {};
+}
+
 std::string operand_text(const InferContext& ctx, size_t i) {
   return ctx.has(i) ? ctx.type(i).text() : "nothing";
 }

@@ -54,13 +54,13 @@ class Models(Case):
         self.assertIn("000-input.ecir", os.listdir(self.dir / "phases"))
         outcome = self.good("optimize", "m.onnx", "--print-after", "all", "-v")
         self.assertIn("graph @", outcome.err)
-        self.assertIn("fold-constants", outcome.out)
+        self.assertIn("fold-known", outcome.out)
         stopped = self.good("optimize", "m.onnx", "--stop-after", "import", "--json").result
         self.assertEqual(stopped["operations_after"], stopped["operations_before"])
         one = self.good("optimize", "m.onnx", "--passes", "eliminate-dead-code", "--json").result
         self.assertEqual([p["name"] for p in one["passes"]], ["eliminate-dead-code"])
-        less = self.good("optimize", "m.onnx", "--disable-pass", "fold-constants", "--json").result
-        self.assertNotIn("fold-constants", [p["name"] for p in less["passes"]])
+        less = self.good("optimize", "m.onnx", "--disable-pass", "fold-known", "--json").result
+        self.assertNotIn("fold-known", [p["name"] for p in less["passes"]])
         self.bad(2, "EC8001", "optimize", "m.onnx", "--disable-pass", "fold-constant")
         self.bad(2, "EC8001", "optimize", "m.onnx", "--passes", "nothing-known")
 

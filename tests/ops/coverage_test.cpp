@@ -50,8 +50,9 @@ TEST(OpTable, EveryOpHasATestCase) {
   const std::string sources = read_all(EC_OP_TEST_DIR, "_test.cpp");
   const std::string fixtures = read_all(EC_FIXTURE_DIR, ".ecir");
   for (const Kind& kind : kKinds) {
+    const std::string text_form = "= " + std::string(kind.name) + "(";
     const bool tested = mentions(sources, "OpKind::" + std::string(kind.identifier)) ||
-                        mentions(fixtures, "= " + std::string(kind.name) + "(");
+                        mentions(sources, text_form) || mentions(fixtures, text_form);
     EXPECT_TRUE(tested) << kind.name << " has no case in tests/ops";
   }
 }
