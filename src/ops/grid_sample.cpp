@@ -176,8 +176,6 @@ Status reference_grid_sample(KernelContext& ctx) {
 Status infer_affine_grid(InferContext& ctx) {
   if (!is_float(ctx.dtype(0)))
     return ctx.bad_type("affine_grid needs a float type, not " + operand_text(ctx, 0));
-  if (!is_integer(ctx.dtype(1)))
-    return ctx.bad_type("the size should be integers, not " + operand_text(ctx, 1));
   ctx.set(0, ctx.dtype(0), std::nullopt);
   std::optional<int64_t> spatial;  // 2 or 3
   const auto& theta = ctx.shape(0);

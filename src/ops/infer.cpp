@@ -160,6 +160,8 @@ Result<Shape> broadcast_shapes(const InferContext& ctx, const Shape& a, const Sh
 }
 
 Status check_sizes(const InferContext& ctx, size_t i) {
+  if (!is_integer(ctx.dtype(i)))
+    return ctx.bad_type("sizes should be integers, not " + operand_text(ctx, i));
   const auto sizes = ctx.int_values(i);
   if (sizes && std::ranges::any_of(*sizes, [](int64_t size) { return size < 0; }))
     return ctx.bad_value("operand " + std::to_string(i) + " holds a negative size");

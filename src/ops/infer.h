@@ -91,7 +91,7 @@ Result<std::vector<int64_t>> normalize_axes(const InferContext& ctx, std::span<c
                                             size_t rank);
 // Numpy broadcasting; an open dimension against 1 gives the open one, against n > 1 gives n.
 Result<Shape> broadcast_shapes(const InferContext& ctx, const Shape& a, const Shape& b);
-// An error when operand i is known to hold a negative number where sizes are expected.
+// An error when operand i cannot be sizes: no integers, or known to hold a negative number.
 Status check_sizes(const InferContext& ctx, size_t i);
 // "f32[1,3]" of operand i for messages.
 std::string operand_text(const InferContext& ctx, size_t i);
