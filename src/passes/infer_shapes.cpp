@@ -1,4 +1,6 @@
 // infer-shapes: runs inference again where other passes made more known.
+#include <algorithm>
+
 #include "ops/infer.h"
 #include "passes/folding.h"
 #include "passes/registry.h"
@@ -31,7 +33,13 @@ bool refine(std::optional<Shape>& stored, const std::optional<Shape>& inferred) 
 bool is_settled(const Operation& op) {
   for (const Tensor* output : op.outputs()) {
     const bool counts = is_integer(output->dtype()) || output->dtype() == DType::Bool;
-    if (!output->type().is_static() || (counts && !output->dim_values())) return false;
+    if (!output->type().is_static()) return false;
+    if (!counts) continue;
+    // Elements that were open when the operation was added may be known by now.
+    const auto& dims = output->dim_values();
+    if (!dims ||
+        !std::all_of(dims->begin(), dims->end(), [](const Dim& d) { return d.is_static(); }))
+      return false;
   }
   return true;
 }

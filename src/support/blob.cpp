@@ -1,10 +1,26 @@
 #include "support/blob.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 namespace ec {
+namespace {
+
+// Touching fresh memory page by page costs more than filling it. Pages that a large buffer has to
+// itself may be large ones; the system refuses where it cannot, which is no error.
+void use_huge_pages(void* data, size_t size) {
+  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = (address + kHuge - 1) / kHuge * kHuge;
+  const uintptr_t end = (address + size) / kHuge * kHuge;
+  if (size < 2 * kHuge || begin >= end) return;
+  (void)::madvise(static_cast<std::byte*>(data) + (begin - address), end - begin, MADV_HUGEPAGE);
+}
+
+}  // namespace
 
 Buffer Buffer::allocate(size_t size) {
   Buffer buffer;
@@ -17,6 +33,7 @@ Buffer Buffer::allocate(size_t size) {
   void* raw = std::calloc(1, size + Blob::kAlignment);
   buffer.size_ = size;
   if (raw == nullptr) return buffer;
+  use_huge_pages(raw, size);
   const auto address = reinterpret_cast<uintptr_t>(raw);
   const uintptr_t aligned = (address + Blob::kAlignment - 1) / Blob::kAlignment * Blob::kAlignment;
   std::shared_ptr<void> owner(raw, [](void* p) { std::free(p); });  // NOLINT: pairs with calloc

@@ -12,9 +12,10 @@ namespace ec {
 // Maps a regular file read-only. Errors: FileNotFound, FileUnreadable, EmptyFile.
 Result<Blob> map_file(const std::filesystem::path& path);
 
-// Writes to a temporary file in the same directory, syncs, and renames on commit(). Without commit
-// (error, exception, early return) the temporary is removed. A signal handler may call
-// remove_pending_outputs(), which is async-signal-safe.
+// Writes to a temporary file in the same directory and renames on commit(). Without commit (error,
+// exception, early return) the temporary is removed. A signal handler may call
+// remove_pending_outputs(), which is async-signal-safe. Nothing waits for the disk, as with any
+// compiler's output: a run can be repeated after a power cut.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::filesystem::path& path);
@@ -24,6 +25,8 @@ class AtomicFile {
 
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
+  // All parts in order, with few calls of the system.
+  Status write(std::span<const std::span<const std::byte>> parts);
   Status commit();
   // Where the bytes are before commit, for reading back.
   const std::filesystem::path& temporary_path() const { return temporary_; }

@@ -127,6 +127,32 @@ TEST(FoldShapes, ReshapeTargetKeepsOneOpenSize) {
   EXPECT_TRUE(out.only(OpKind::Reshape).input(1)->is_constant());
 }
 
+// The padding is known only once the square roots are computed; the sizes that were open when the
+// shape arithmetic behind it was added are then known too.
+TEST(FoldShapes, FollowsSizesThatFoldingMakesKnown) {
+  const auto out = optimise(R"(graph @g(%x: f32[1,28]) -> (z = %z) {
+    %squares = const f32[4] dense[0, 0, 0, 64]
+    %two = const i64[] splat(2)
+    %one = const i64[] splat(1)
+    %zero = const i64[1] splat(0)
+    %minus = const i64[1] dense[-1]
+    %roots = sqrt(%squares)
+    %pads = cast(%roots) {to=i64}
+    %padded = pad(%x, %pads)
+    %s = shape(%padded)
+    %n = gather(%s, %one)
+    %half = div(%n, %two)
+    %h = mod(%half, %n)
+    %h1 = unsqueeze(%h, %zero)
+    %t = concat(%minus, %h1) {axis=0}
+    %y = concat(%padded, %padded) {axis=0}
+    %z = reshape(%y, %t)
+  })",
+                            "fold-known,eliminate-dead-code");
+  EXPECT_EQ(out.kinds(), "pad concat reshape") << out.text();
+  EXPECT_TRUE(out.only(OpKind::Reshape).input(1)->is_constant());
+}
+
 TEST(Scaling, CleanUpIsLinear) {
   Graph graph;
   Tensor* x = graph.add_input("x", TensorType(DType::F32, Shape{4}));

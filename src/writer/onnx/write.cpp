@@ -136,11 +136,13 @@ Result<Pieces> encode(const ec::Graph& graph, WriteState& state) {
 }
 
 Status write_pieces(AtomicFile& file, const Pieces& pieces) {
+  std::vector<std::span<const std::byte>> parts;
+  parts.reserve(2 * pieces.list().size());
   for (const Pieces::Piece& piece : pieces.list()) {
-    EC_CHECK_OK(file.write(piece.text));
-    EC_CHECK_OK(file.write(piece.blob.bytes()));
+    parts.push_back(std::as_bytes(std::span(piece.text)));
+    parts.push_back(piece.blob.bytes());
   }
-  return {};
+  return file.write(parts);
 }
 
 }  // namespace
@@ -182,7 +184,9 @@ Status write_onnx(const Graph& graph, const std::filesystem::path& path,
   EC_CHECK_OK(onnx::write_pieces(file, pieces));
   if (!external) return file.commit();
   EC_TRY(AtomicFile data, AtomicFile::create(data_path));
-  for (const Blob& blob : state.data.external()) EC_CHECK_OK(data.write(blob.bytes()));
+  std::vector<std::span<const std::byte>> parts;
+  for (const Blob& blob : state.data.external()) parts.push_back(blob.bytes());
+  EC_CHECK_OK(data.write(parts));
   // The data goes first: a model in place always has its weights.
   EC_CHECK_OK(data.commit());
   Status status = file.commit();
