@@ -60,18 +60,7 @@ bool update(Graph& graph, Tensor* tensor, const TensorType& inferred,
 
 bool refine_types(Operation& op) {
   if (is_settled(op)) return false;
-  std::vector<InferOperand> operands;
-  operands.reserve(op.inputs().size());
-  for (const Tensor* tensor : op.inputs()) {
-    InferOperand operand;
-    if (tensor != nullptr) {
-      operand.type = &tensor->type();
-      if (tensor->is_constant()) operand.data = tensor->data().bytes().data();
-      if (tensor->dim_values()) operand.dims = &*tensor->dim_values();
-    }
-    operands.push_back(operand);
-  }
-  InferContext inference(op, std::move(operands));
+  InferContext inference(op, operands_of(op));
   // What fails now fails when it runs, if it ever does: a branch that is never taken may hold
   // operations that do not fit its inputs.
   if (!op.def().infer(inference).ok()) return false;
