@@ -28,22 +28,39 @@ struct MatrixRef {
 
 // Columns that stay in cache over all rows; packed blocks always have this many.
 inline constexpr int64_t kProductBlock = 64;
+// The same for matrices of few columns, which would else be computed mostly for nothing.
+inline constexpr int64_t kNarrowBlock = 8;
 
-// a [rows, depth] times a packed block [depth, kProductBlock] of which the first `count` columns
-// are asked for. Calls emit(row, sums).
-template <class C, class Emit>
+// a [rows, depth] times a packed block [depth, kBlock] of which the first `count` columns are asked
+// for. Calls emit(row, sums).
+template <int64_t kBlock = kProductBlock, class C, class Emit>
 void multiply_block(int64_t rows, int64_t depth, const MatrixRef<C>& a, const C* packed,
                     int64_t count, Emit&& emit) {
   using A = Accumulator<C>;
-  A sums[kProductBlock];
+  A sums[kBlock];
   for (int64_t row = 0; row < rows; ++row) {
     std::fill(std::begin(sums), std::end(sums), A{});
     const C* line = packed;
-    for (int64_t k = 0; k < depth; ++k, line += kProductBlock) {
+    for (int64_t k = 0; k < depth; ++k, line += kBlock) {
       const A factor = static_cast<A>(a.at(row, k));
-      for (int64_t j = 0; j < kProductBlock; ++j) sums[j] += factor * static_cast<A>(line[j]);
+      for (int64_t j = 0; j < kBlock; ++j) sums[j] += factor * static_cast<A>(line[j]);
     }
     emit(row, std::span<const A>(sums, static_cast<size_t>(count)));
+  }
+}
+
+template <int64_t kBlock, class C, class Emit>
+void multiply_by_blocks(int64_t rows, int64_t columns, int64_t depth, const MatrixRef<C>& a,
+                        const MatrixRef<C>& b, Emit&& emit) {
+  std::vector<C> packed(static_cast<size_t>(depth * kBlock));
+  for (int64_t first = 0; first < columns; first += kBlock) {
+    const int64_t count = std::min(kBlock, columns - first);
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t j = 0; j < count; ++j)
+        packed[static_cast<size_t>(k * kBlock + j)] = b.at(k, first + j);
+    multiply_block<kBlock>(
+        rows, depth, a, packed.data(), count,
+        [&](int64_t row, std::span<const Accumulator<C>> sums) { emit(row, first, sums); });
   }
 }
 
@@ -53,16 +70,10 @@ template <class C, class Emit>
 void multiply(int64_t rows, int64_t columns, int64_t depth, const MatrixRef<C>& a,
               const MatrixRef<C>& b, Emit&& emit) {
   if (rows <= 0 || columns <= 0) return;
-  std::vector<C> packed(static_cast<size_t>(depth * kProductBlock));
-  for (int64_t first = 0; first < columns; first += kProductBlock) {
-    const int64_t count = std::min(kProductBlock, columns - first);
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t j = 0; j < count; ++j)
-        packed[static_cast<size_t>(k * kProductBlock + j)] = b.at(k, first + j);
-    multiply_block(
-        rows, depth, a, packed.data(), count,
-        [&](int64_t row, std::span<const Accumulator<C>> sums) { emit(row, first, sums); });
-  }
+  if (columns <= kNarrowBlock)
+    multiply_by_blocks<kNarrowBlock>(rows, columns, depth, a, b, emit);
+  else
+    multiply_by_blocks<kProductBlock>(rows, columns, depth, a, b, emit);
 }
 
 }  // namespace ec

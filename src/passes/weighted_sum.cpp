@@ -1,25 +1,13 @@
 #include "passes/weighted_sum.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 
 #include "ops/convert.h"
+#include "passes/weight_channels.h"
 
 namespace ec {
 namespace {
-
-// Weights seen as [outer, channels in the middle, inner]: which channel an element belongs to.
-struct ChannelOf {
-  int64_t inner = 1;           // elements between two steps of the channel
-  int64_t count = 1;           // channels along the dimension
-  int64_t group_elements = 0;  // not 0: elements per group; each group has `count` channels more
-  int64_t operator()(int64_t element) const {
-    const int64_t channel = element / inner % count;
-    return group_elements == 0 ? channel : element / group_elements * count + channel;
-  }
-};
 
 int64_t product(const std::vector<int64_t>& sizes, size_t begin, size_t end) {
   int64_t n = 1;
@@ -100,42 +88,6 @@ Tensor* add_floats(Graph& graph, DType dtype, const Shape& shape, std::span<cons
   const std::vector<int64_t> sizes = shape.sizes();
   store<double>(MutableView{dtype, sizes, buffer.data(), nullptr}, values);
   return graph.add_constant("", std::move(type), std::move(buffer).to_blob());
-}
-
-// to[i] = from[i] * factor of i, where `from` need not be aligned: a file's bytes are not.
-template <class FactorOf>
-void scale_floats(const std::byte* from, float* to, int64_t count, FactorOf factor_of) {
-  constexpr int64_t kChunk = 512;
-  std::array<float, kChunk> aligned;
-  for (int64_t begin = 0; begin < count; begin += kChunk) {
-    const int64_t n = std::min(kChunk, count - begin);
-    std::memcpy(aligned.data(), from + static_cast<size_t>(begin) * sizeof(float),
-                static_cast<size_t>(n) * sizeof(float));
-    for (int64_t i = 0; i < n; ++i)
-      to[begin + i] = static_cast<float>(static_cast<double>(aligned[static_cast<size_t>(i)]) *
-                                         factor_of(begin + i));
-  }
-}
-
-// Single precision, the usual case, straight from the file's bytes into the new constant: weights
-// are most of a model, and this is most of the time that optimising a convolutional network takes.
-Blob scaled_floats(std::span<const std::byte> bytes, const ChannelOf& channel,
-                   const std::vector<double>& scale) {
-  Buffer buffer = Buffer::allocate(bytes.size());
-  if (!buffer.ok()) return {};
-  const auto n = static_cast<int64_t>(bytes.size() / sizeof(float));
-  const bool by_row = channel.inner == 1;  // a row has every channel once
-  const int64_t step = by_row ? channel.count : channel.inner;
-  for (int64_t begin = 0; begin < n; begin += step) {
-    const std::byte* from = bytes.data() + static_cast<size_t>(begin) * sizeof(float);
-    float* to = reinterpret_cast<float*>(buffer.data()) + begin;
-    const double* factors = scale.data() + channel(begin);
-    if (by_row)
-      scale_floats(from, to, step, [factors](int64_t i) { return factors[i]; });
-    else
-      scale_floats(from, to, step, [factor = *factors](int64_t) { return factor; });
-  }
-  return std::move(buffer).to_blob();
 }
 
 Tensor* scaled_weights(Rewriter& rewriter, const Tensor* weights, const ChannelOf& channel,
@@ -347,12 +299,7 @@ Result<Tensor*> add_with_input_affine(Rewriter& rewriter, const Operation* op, T
     if (op->kind() == OpKind::MatMul)
       alpha = static_cast<double>(op->attrs_as<MatMulAttrs>().alpha);
     if (op->kind() == OpKind::Gemm) alpha = static_cast<double>(op->attrs_as<GemmAttrs>().alpha);
-    const std::vector<double> weights = double_values(op->input(1));
-    for (size_t i = 0; i < weights.size(); ++i) {
-      const auto element = static_cast<int64_t>(i);
-      bias[static_cast<size_t>(output_channel(element))] +=
-          alpha * weights[i] * affine.shift[static_cast<size_t>(input_channel(element))];
-    }
+    add_shifts(op->input(1), {output_channel, input_channel}, affine.shift, alpha, bias);
     inputs.resize(std::max<size_t>(inputs.size(), 3), nullptr);
     inputs[2] = add_floats(rewriter.graph(), op->output()->dtype(), Shape{channels}, bias);
     attrs = attrs_with_unit_beta(op);
