@@ -71,6 +71,33 @@ INSTANTIATE_TEST_SUITE_P(
              "%a = batch_norm(%x, %ws4, %wo4, %wu4, %v4) %y = conv(%a, %w) {pads=[1,1,1,1]}",
              "batch_norm conv"},
         Case{"before_matmul", "%a = batch_norm(%m, %ws4, %wo4, %wu4, %v4) %y = matmul(%a, %wm)",
+             "matmul"},
+        Case{"before_transposed_gemm",
+             "%wn = const f32[6,4] splat(0) %a = batch_norm(%m, %ws4, %wo4, %wu4, %v4) "
+             "%y = gemm(%a, %wn, %wb) {transpose_b=true, alpha=0.5}",
+             "gemm"},
+        Case{"before_pointwise",
+             "%w1 = const f32[6,4,1,1] splat(0) %a = batch_norm(%x, %ws4, %wo4, %wu4, %v4) "
+             "%y = conv(%a, %w1)",
+             "conv"},
+        Case{"before_pointwise_depthwise",
+             "%w1 = const f32[4,1,1,1] splat(0) %a = batch_norm(%x, %ws4, %wo4, %wu4, %v4) "
+             "%y = conv(%a, %w1) {groups=4}",
+             "conv"},
+        Case{"before_grouped",
+             "%wg = const f32[6,2,3,3] splat(0) %a = batch_norm(%x, %ws4, %wo4, %wu4, %v4) "
+             "%y = conv(%a, %wg, %wb) {groups=2}",
+             "conv"},
+        Case{"before_channels_last",
+             "%wg = const f32[6,3,3,2] splat(0) %a = batch_norm(%n, %ws4, %wo4, %wu4, %v4) "
+             "{layout=nhwc} %y = conv(%a, %wg) {groups=2, layout=nhwc}",
+             "conv"},
+        // Rows longer than what is scaled at a time.
+        Case{"long_rows",
+             "%wr = const f32[4,1300] splat(0) %wr0 = const f32[1300] splat(0) "
+             "%wr1 = const f32[1300] splat(0) %wr2 = const f32[1300] splat(0) "
+             "%vr = const f32[1300] splat(2) %a = matmul(%m, %wr) "
+             "%y = batch_norm(%a, %wr0, %wr1, %wr2, %vr)",
              "matmul"}),
     [](const auto& one) { return std::string(one.param.name); });
 
