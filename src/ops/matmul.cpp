@@ -119,10 +119,12 @@ std::vector<int64_t> broadcast_sizes(std::span<const int64_t> a, std::span<const
 template <class C>
 void run_matmul(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<MatMulAttrs>();
-  const MatrixStack a(ctx.input(0).shape, false), b(ctx.input(1).shape, true);
+  MatrixStack a(ctx.input(0).shape, false);
+  const MatrixStack b(ctx.input(1).shape, true);
   const bool transpose_a = attrs.transpose_a && ctx.input(0).rank() > 1;
   const bool transpose_b = attrs.transpose_b && ctx.input(1).rank() > 1;
-  const int64_t rows = transpose_a ? a.columns : a.rows;
+  const bool activated = attrs.activation != Activation::None;
+  int64_t rows = transpose_a ? a.columns : a.rows;
   const int64_t depth = transpose_a ? a.rows : a.columns;
   const int64_t columns = transpose_b ? b.rows : b.columns;
 
@@ -131,7 +133,13 @@ void run_matmul(KernelContext& ctx) {
   if (out.size() == 0) return;
   std::optional<Reader<C>> bias;
   if (ctx.has(2)) bias.emplace(ctx.input(2));
-  const std::vector<int64_t> batch = broadcast_sizes(a.batch, b.batch);
+  std::vector<int64_t> batch = broadcast_sizes(a.batch, b.batch);
+  // One matrix on the right: those on the left are one tall matrix, and it is packed once.
+  if (b.batch.empty() && !transpose_a) {
+    for (const int64_t size : a.batch) rows *= size;
+    a.batch.clear();
+    batch.clear();
+  }
   const auto strides_a = broadcast_strides(a.batch, batch),
              strides_b = broadcast_strides(b.batch, batch);
   IndexWalker walker(batch);
@@ -146,8 +154,10 @@ void run_matmul(KernelContext& ctx) {
                     if constexpr (std::is_floating_point_v<C>) value *= double{attrs.alpha};
                     if (bias) value += static_cast<Accumulator<C>>((*bias)[column]);
                     if constexpr (std::is_floating_point_v<C>)
-                      value = apply_activation<double>(
-                          attrs.activation, value, double{attrs.act_alpha}, double{attrs.act_beta});
+                      if (activated)
+                        value = apply_activation<double>(attrs.activation, value,
+                                                         double{attrs.act_alpha},
+                                                         double{attrs.act_beta});
                     target[row * columns + static_cast<int64_t>(column)] = static_cast<C>(value);
                   }
                 });
