@@ -98,7 +98,10 @@ ValueStatistics value_statistics(const Value& value) {
       continue;
     }
     statistics.min = std::min(statistics.min, element);
-    statistics.max = std::max(statistics.max, element);
+    if (element > statistics.max) {
+      statistics.max = element;
+      statistics.max_at = statistics.count - 1;
+    }
     sum += element;
   }
   const int64_t finite = statistics.count - statistics.not_finite;

@@ -23,6 +23,7 @@ struct ValueStatistics {
   double min = 0, max = 0, mean = 0;
   int64_t not_finite = 0;  // left out of the three
   int64_t count = 0;
+  int64_t max_at = 0;  // position of the first largest element: the class of a classifier
 };
 ValueStatistics value_statistics(const Value& value);
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/fill.h"
+#include "support/progress.h"
 #include "support/rounding.h"
 #include "support/strings.h"
 
@@ -228,6 +229,7 @@ Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
     EC_TRY(const std::vector<Value> results, run_arranged(values));
     const auto end = std::chrono::steady_clock::now();
     if (i >= 0) ms.push_back(std::chrono::duration<double, std::milli>(end - begin).count());
+    report_progress("measuring", i + options.warmup + 1, options.iterations + options.warmup);
   }
   return statistics(std::move(ms));
 }

@@ -2,10 +2,13 @@
 
 import json
 import os
+import pty
+import signal
+import subprocess
 import unittest
 
 import onnx_builder as onnx
-from harness import Case
+from harness import PROGRAM, Case
 
 
 class Models(Case):
@@ -92,7 +95,24 @@ class Models(Case):
         row = self.good("run", "relu.onnx", "-i", "x=ones", "--json").result["outputs"][0]
         self.assertEqual((row["min"], row["max"], row["mean"], row["file"]), (1.0, 1.0, 1.0, None))
         row = self.good("run", "relu.onnx", "-i", "zeros", "--json").result["outputs"][0]
-        self.assertEqual(row["max"], 0.0)
+        self.assertEqual((row["max"], row["max_at"]), (0.0, 0))
+        row = self.good("run", "relu.onnx", "-i", "x=x.npy", "--json").result["outputs"][0]
+        self.assertEqual((row["max"], row["max_at"]), (4.0, 3))
+
+    def test_progress_on_a_terminal(self):
+        """Anything over a second shows how far it is; the line is gone when the work ends or stops."""
+        arguments = [PROGRAM, "bench", "m.onnx", "--dim", "batch=1", "--iterations", "100000000", "--warmup", "0"]
+        main, terminal = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm"}
+        process = subprocess.Popen(arguments, cwd=self.dir, stdout=subprocess.DEVNULL, stderr=terminal, env=environment)
+        os.close(terminal)
+        shown = b""
+        while b"s left" not in shown:
+            shown += os.read(main, 4096)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20), 130)
+        os.close(main)
+        self.assertRegex(shown.decode(), r"measuring \[=* *\] [\d,]+/100,000,000 .*/s")
 
     def test_run_takes_sizes_from_the_arrays(self):
         self.write("relu.onnx", onnx.relu_model(["n", "m"]))

@@ -81,6 +81,7 @@ int run(std::span<const char* const> arguments) {
     std::fputs(help_text().c_str(), stderr);
     return 2;
   }
+  if (status.ok() && !settings.quiet && !settings.json) show_progress();
   if (status.ok()) status = dispatch_guarded(settings, output, sink);
   // A verb that failed has reported to the sink, or returns its one error.
   if (!status.ok() && !(sink.has_errors() && status.error().code() == sink.first_error().code()))

@@ -31,6 +31,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Shows the progress of long work on the error stream, where that is a terminal.
+void show_progress();
+// The line itself: what, bar, counts, rate and time left.
+std::string progress_text(std::string_view what, int64_t done, int64_t total, int64_t since_start,
+                          double seconds);
+
 std::string format_count(int64_t value);  // 1234567 -> "1,234,567"
 std::string format_bytes(int64_t bytes);  // "3.4 MB"
 std::string format_ms(double milliseconds);

@@ -64,18 +64,19 @@ Json rows_json(const std::vector<Row>& rows) {
                     {"file", row.file.empty() ? Json(nullptr) : Json(row.file)},
                     {"min", row.statistics.min},
                     {"max", row.statistics.max},
+                    {"max_at", row.statistics.max_at},
                     {"mean", row.statistics.mean},
                     {"not_finite", row.statistics.not_finite}});
   return list;
 }
 
 std::string rows_text(const std::vector<Row>& rows) {
-  TextTable table({"Output", "Type", "Shape", "Min", "Max", "Mean", "File"});
+  TextTable table({"Output", "Type", "Shape", "Min", "Max", "At", "Mean", "File"});
   for (const Row& row : rows) {
     const auto number = [](double value) { return fmt::format("{:.6g}", value); };
     table.add({printable(row.name), std::string(dtype_name(row.value.dtype)),
                shape_text(row.value.shape), number(row.statistics.min), number(row.statistics.max),
-               number(row.statistics.mean), row.file});
+               std::to_string(row.statistics.max_at), number(row.statistics.mean), row.file});
   }
   std::string out = table.text();
   for (const Row& row : rows)
