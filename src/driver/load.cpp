@@ -5,6 +5,7 @@
 #include "driver/specialize.h"
 #include "frontend/detect.h"
 #include "frontend/onnx/onnx.h"
+#include "frontend/tflite/tflite.h"
 #include "ir/text.h"
 #include "support/file.h"
 
@@ -21,7 +22,7 @@ Error reported(Error error, const fs::path& path, DiagnosticSink& sink) {
 }
 
 // The front ends of this build.
-const Frontend* const kFrontends[] = {&onnx_frontend()};
+const Frontend* const kFrontends[] = {&onnx_frontend(), &tflite_frontend()};
 
 Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file,
                                     const CompileOptions& options, DiagnosticSink& sink) {

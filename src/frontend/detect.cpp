@@ -30,8 +30,7 @@ constexpr std::string_view kExportOnnx =
     "export the model to ONNX (torch.onnx.export, tf2onnx) and give that file";
 
 constexpr std::array kSignatures = {
-    Signature{4, "TFL3"sv, "a TFLite model",
-              "convert it to ONNX, for example with tf2onnx --tflite"},
+    Signature{4, "TFL3"sv, "a TFLite model", "copy or convert the file again: it is cut off"},
     Signature{4, "PTMF"sv, "a PyTorch mobile flatbuffer", kExportOnnx},
     Signature{4, "ORTM"sv, "an ONNX Runtime (.ort) model",
               "give the ONNX file that it was made from"},
@@ -184,7 +183,7 @@ Result<const Frontend*> choose_frontend(std::span<const Frontend* const> fronten
   if (best != nullptr) return best;
   return Error(Code::UnknownFormat, "the content matches no known model format")
       .file(path.string())
-      .hint("give an ONNX file; formats are told by content, not by extension");
+      .hint("give an ONNX or TFLite file; formats are told by content, not by extension");
 }
 
 }  // namespace ec

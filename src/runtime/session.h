@@ -54,6 +54,9 @@ class Session {
 
   // Every input once, by name, in any order; results in output order.
   Result<std::vector<Value>> run(std::span<const NamedValue> inputs);
+  // One run with reference kernels in which the observer sees every tensor but constants and
+  // inputs, in order of execution; nothing is folded before.
+  Status run_all_tensors(std::span<const NamedValue> inputs, const TensorObserver& observer);
   Result<BenchmarkStats> benchmark(std::span<const NamedValue> inputs,
                                    const BenchmarkOptions& options);
   // Repeatable values of the right types (runtime/fill.h). Needs fixed shapes.

@@ -64,6 +64,7 @@ struct Settings {
   int iterations = 100;
   int warmup = 10;
   bool per_op = false;
+  bool all_tensors = false;
   bool markdown = false;
   bool json = false;
   bool quiet = false;

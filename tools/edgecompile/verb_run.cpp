@@ -86,6 +86,55 @@ std::string rows_text(const std::vector<Row>& rows) {
   return out;
 }
 
+// Turns values into rows, and into files where the user wants them.
+class RowWriter {
+ public:
+  explicit RowWriter(const std::string& folder) : folder_(folder) {}
+
+  Status add(const std::string& name, const Value& value) {
+    Row row{name, {}, {}, value_statistics(value)};
+    row.value.dtype = value.dtype;
+    row.value.shape = value.shape;
+    if (!folder_.empty()) {
+      const fs::path path = fs::path(folder_) / file_name(name, taken_);
+      EC_CHECK_OK(npy::save(path, array_from_value(value)));
+      row.file = path.string();
+    }
+    rows_.push_back(std::move(row));
+    return {};
+  }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  std::string folder_;
+  std::set<std::string> taken_;
+  std::vector<Row> rows_;
+};
+
+Status run_outputs(Session& session, const std::vector<NamedValue>& inputs, RowWriter& writer,
+                   double& ms) {
+  const auto start = std::chrono::steady_clock::now();
+  EC_TRY(const std::vector<Value> values, session.run(inputs));
+  ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  for (size_t i = 0; i < values.size(); ++i)
+    EC_CHECK_OK(writer.add(session.outputs()[i].name, values[i]));
+  return {};
+}
+
+Status run_all(Session& session, const std::vector<NamedValue>& inputs, RowWriter& writer,
+               double& ms) {
+  const auto start = std::chrono::steady_clock::now();
+  Status written;
+  EC_CHECK_OK(session.run_all_tensors(inputs, [&](const Tensor& tensor, const ConstView& view) {
+    if (!written.ok()) return;
+    const std::span<const std::byte> bytes(view.data, view.bytes());
+    written = writer.add(tensor.name(), Value(view.dtype, {view.shape.begin(), view.shape.end()},
+                                              Blob(nullptr, bytes)));
+  }));
+  ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return written;
+}
+
 }  // namespace
 
 Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink) {
@@ -94,32 +143,23 @@ Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink)
   EC_TRY(const OpenedSession opened, open_session(model, settings.compile, false, sink));
   Session& session = *opened.session;
   EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(settings, session));
-  const auto start = std::chrono::steady_clock::now();
-  Result<std::vector<Value>> values = session.run(inputs);
-  if (!values) return std::move(values).error().file(model);
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  RowWriter writer(settings.compile.output);
+  double ms = 0;
+  if (Status status = settings.all_tensors ? run_all(session, inputs, writer, ms)
+                                           : run_outputs(session, inputs, writer, ms);
+      !status.ok())
+    return std::move(status).error().file(model);
 
-  std::vector<Row> rows;
-  std::set<std::string> taken;
-  for (size_t i = 0; i < values->size(); ++i) {
-    Row row{session.outputs()[i].name, {}, (*values)[i], value_statistics((*values)[i])};
-    if (!settings.compile.output.empty()) {
-      const fs::path path = fs::path(settings.compile.output) / file_name(row.name, taken);
-      EC_CHECK_OK(npy::save(path, array_from_value(row.value)));
-      row.file = path.string();
-    }
-    rows.push_back(std::move(row));
-  }
   if (!settings.quiet)
-    output.text =
-        rows_text(rows) + fmt::format("\n  ready after {}, ran in {} on {} thread{} (measured)\n",
-                                      format_ms(opened.open_ms), format_ms(took.count()),
-                                      session.threads(), session.threads() == 1 ? "" : "s");
+    output.text = rows_text(writer.rows()) +
+                  fmt::format("\n  ready after {}, ran in {} on {} thread{} (measured)\n",
+                              format_ms(opened.open_ms), format_ms(ms), session.threads(),
+                              session.threads() == 1 ? "" : "s");
   if (settings.json)
     output.json = Json{{"model", model},
-                       {"outputs", rows_json(rows)},
+                       {"outputs", rows_json(writer.rows())},
                        {"open_milliseconds", opened.open_ms},
-                       {"run_milliseconds", took.count()},
+                       {"run_milliseconds", ms},
                        {"threads", session.threads()}}
                       .dump(-1, ' ', false, Json::error_handler_t::replace);
   return {};

@@ -8,19 +8,19 @@
 namespace ec::tflite {
 
 enum class BuiltinOperator : int32_t {
-#define EC_TFLITE_OP(name, number) name = number,
-#include "formats/tflite/builtin_operator.def"
-#undef EC_TFLITE_OP
+#define EC_TFLITE_OPERATOR(number, name, version, options) name = number,
+#include "formats/tflite/operators.def"
+#undef EC_TFLITE_OPERATOR
 };
 
 // "CONV_2D"; empty for numbers without a name.
 constexpr std::string_view builtin_name(int32_t number) {
   switch (number) {
-#define EC_TFLITE_OP(name, value) \
-  case value:                     \
+#define EC_TFLITE_OPERATOR(value, name, version, options) \
+  case value:                                             \
     return #name;
-#include "formats/tflite/builtin_operator.def"
-#undef EC_TFLITE_OP
+#include "formats/tflite/operators.def"
+#undef EC_TFLITE_OPERATOR
     default:
       return {};
   }

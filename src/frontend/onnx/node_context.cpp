@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "formats/onnx/decode.h"
+#include "frontend/known_values.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/types.h"
-#include "ops/convert.h"
 #include "support/strings.h"
 
 namespace ec::onnx {
@@ -48,35 +48,11 @@ Result<size_t> NodeContext::rank(size_t i) const {
 }
 
 std::optional<std::vector<int64_t>> NodeContext::known_ints(const ec::Tensor* tensor) {
-  if (tensor->is_constant()) {
-    if (!is_integer(tensor->dtype()) && tensor->dtype() != DType::Bool) return std::nullopt;
-    const std::vector<int64_t> sizes = tensor->shape()->sizes();
-    std::vector<int64_t> values(static_cast<size_t>(ec::count_elements(sizes)));
-    load<int64_t>(ConstView{tensor->dtype(), sizes, tensor->data().bytes().data(), nullptr},
-                  values);
-    return values;
-  }
-  if (!tensor->dim_values()) return std::nullopt;
-  std::vector<int64_t> values;
-  for (const Dim& dim : *tensor->dim_values()) {
-    if (!dim.is_static()) return std::nullopt;
-    values.push_back(dim.size());
-  }
-  return values;
+  return ec::known_ints(tensor);
 }
 
 std::optional<double> NodeContext::known_scalar(const ec::Tensor* tensor) {
-  if (!tensor->is_constant()) {
-    const auto ints = known_ints(tensor);
-    return ints && ints->size() == 1 ? std::optional(static_cast<double>(ints->front()))
-                                     : std::nullopt;
-  }
-  const std::vector<int64_t> sizes = tensor->shape()->sizes();
-  if (ec::count_elements(sizes) != 1) return std::nullopt;
-  double value = 0;
-  load<double>(ConstView{tensor->dtype(), sizes, tensor->data().bytes().data(), nullptr},
-               std::span(&value, 1));
-  return value;
+  return ec::known_scalar(tensor);
 }
 
 Result<std::vector<int64_t>> NodeContext::need_ints(size_t i, std::string_view name) const {

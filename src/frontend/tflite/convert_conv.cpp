@@ -1,0 +1,203 @@
+// Convolutions. Weights become [O, k..., I/groups], quantised along axis 0.
+#include <algorithm>
+
+#include "frontend/tflite/table.h"
+#include "frontend/tflite/window.h"
+
+namespace ec::tflite {
+
+Status check_window(const OpContext& ctx, std::initializer_list<int32_t> numbers) {
+  constexpr int32_t kLargest = 1 << 24;
+  for (const int32_t number : numbers)
+    if (number < 1 || number > kLargest)
+      return ctx.fail(Code::BadAttribute,
+                      "a stride, dilation or window size is " + std::to_string(number));
+  return {};
+}
+
+namespace {
+
+// The spatial sizes of weights, dimensions [first, first + count).
+Result<std::vector<int64_t>> kernel_of(const OpContext& ctx, const ec::Tensor* weights,
+                                       size_t first, size_t count) {
+  std::vector<int64_t> kernel;
+  for (size_t i = first; i < first + count; ++i) {
+    const Dim& dim = (*weights->shape())[i];
+    if (!dim.is_static())
+      return ctx.fail(Code::DynamicShape, "the size of the weights has to be known");
+    if (dim.size() < 1 || dim.size() > (1 << 24))
+      return ctx.fail(Code::ShapeMismatch, "the weights are " + weights->type().text());
+    kernel.push_back(dim.size());
+  }
+  return kernel;
+}
+
+Status need_rank(const OpContext& ctx, size_t i, size_t wanted) {
+  EC_TRY(const size_t rank, ctx.rank(i));
+  if (rank == wanted) return {};
+  return ctx.fail(Code::ShapeMismatch, "input " + std::to_string(i) + " has " +
+                                           std::to_string(rank) + " dimensions, " +
+                                           std::to_string(wanted) + " are needed");
+}
+
+template <class A>
+Status set_activation(const OpContext& ctx, ActivationFunctionType activation, A& attrs) {
+  EC_TRY(const FusedActivation fused, fused_activation(ctx, activation));
+  attrs.activation = fused.kind;
+  attrs.act_alpha = fused.alpha;
+  attrs.act_beta = fused.beta;
+  attrs.layout = Layout::ChannelsLast;
+  return {};
+}
+
+Result<int64_t> channels_of(const OpContext& ctx, const ec::Tensor* x) {
+  const Dim& dim = x->shape()->dims().back();
+  if (dim.is_static()) return dim.size();
+  return ctx.fail(Code::DynamicShape, "the number of channels has to be known");
+}
+
+Status conv_2d(OpContext& ctx) {
+  const auto& options = ctx.options<Conv2DOptions>();
+  EC_CHECK_OK(need_rank(ctx, 0, 4));
+  EC_CHECK_OK(need_rank(ctx, 1, 4));
+  EC_CHECK_OK(check_window(ctx, {options.stride_h(), options.stride_w(),
+                                 options.dilation_h_factor(), options.dilation_w_factor()}));
+  EC_TRY(const std::vector<int64_t> kernel, kernel_of(ctx, ctx.in(1), 1, 2));
+  EC_TRY(const int64_t channels, channels_of(ctx, ctx.in(0)));
+  EC_TRY(const int64_t per_group, channels_of(ctx, ctx.in(1)));
+  if (per_group < 1 || channels % per_group != 0)
+    return ctx.fail(Code::ShapeMismatch, "weights " + ctx.in(1)->type().text() +
+                                             " do not fit an input of " + std::to_string(channels) +
+                                             " channels");
+  ConvAttrs attrs;
+  attrs.strides = {options.stride_h(), options.stride_w()};
+  attrs.dilations = {options.dilation_h_factor(), options.dilation_w_factor()};
+  attrs.groups = std::max<int64_t>(1, channels / per_group);
+  EC_CHECK_OK(set_activation(ctx, options.fused_activation_function(), attrs));
+  set_padding(ctx.in(0), options.padding(), kernel, attrs);
+  return ctx.finish(OpKind::Conv, {ctx.in(0), ctx.in(1), ctx.in(2)}, attrs);
+}
+
+Status depthwise_conv_2d(OpContext& ctx) {
+  const auto& options = ctx.options<DepthwiseConv2DOptions>();
+  EC_CHECK_OK(need_rank(ctx, 0, 4));
+  EC_CHECK_OK(need_rank(ctx, 1, 4));
+  EC_CHECK_OK(check_window(ctx, {options.stride_h(), options.stride_w(),
+                                 options.dilation_h_factor(), options.dilation_w_factor()}));
+  EC_TRY(const std::vector<int64_t> kernel, kernel_of(ctx, ctx.in(1), 1, 2));
+  EC_TRY(const int64_t channels, channels_of(ctx, ctx.in(0)));
+  if ((*ctx.in(1)->shape())[0] != Dim(1) || channels < 1)
+    return ctx.fail(Code::ShapeMismatch, "depthwise weights are " + ctx.in(1)->type().text() +
+                                             "; the first size has to be 1");
+  EC_TRY(ec::Tensor * weights, ctx.permuted_input(1, {3, 1, 2, 0}));
+  ConvAttrs attrs;
+  attrs.strides = {options.stride_h(), options.stride_w()};
+  attrs.dilations = {options.dilation_h_factor(), options.dilation_w_factor()};
+  attrs.groups = channels;
+  EC_CHECK_OK(set_activation(ctx, options.fused_activation_function(), attrs));
+  set_padding(ctx.in(0), options.padding(), kernel, attrs);
+  return ctx.finish(OpKind::Conv, {ctx.in(0), weights, ctx.in(2)}, attrs);
+}
+
+Status conv_3d(OpContext& ctx) {
+  const auto& options = ctx.options<Conv3DOptions>();
+  EC_CHECK_OK(need_rank(ctx, 0, 5));
+  EC_CHECK_OK(need_rank(ctx, 1, 5));
+  EC_CHECK_OK(check_window(
+      ctx, {options.stride_d(), options.stride_h(), options.stride_w(), options.dilation_d_factor(),
+            options.dilation_h_factor(), options.dilation_w_factor()}));
+  EC_TRY(const std::vector<int64_t> kernel, kernel_of(ctx, ctx.in(1), 0, 3));
+  EC_TRY(ec::Tensor * weights, ctx.permuted_input(1, {4, 0, 1, 2, 3}));
+  ConvAttrs attrs;
+  attrs.strides = {options.stride_d(), options.stride_h(), options.stride_w()};
+  attrs.dilations = {options.dilation_d_factor(), options.dilation_h_factor(),
+                     options.dilation_w_factor()};
+  EC_CHECK_OK(set_activation(ctx, options.fused_activation_function(), attrs));
+  set_padding(ctx.in(0), options.padding(), kernel, attrs);
+  return ctx.finish(OpKind::Conv, {ctx.in(0), weights, ctx.in(2)}, attrs);
+}
+
+// Pads of a transposed convolution from the sizes on both sides, as the gradient of a convolution
+// from the output's size to the input's; what the pads leave over comes at the end.
+Status set_transposed_padding(const OpContext& ctx, Padding padding,
+                              std::span<const int64_t> kernel, std::span<const int64_t> sizes,
+                              ConvTransposeAttrs& attrs) {
+  const ec::Tensor* x = ctx.in(2);
+  const size_t spatial = kernel.size();
+  if (sizes.size() != spatial + 2)
+    return ctx.fail(Code::ShapeMismatch,
+                    "the output shape has " + std::to_string(sizes.size()) + " numbers");
+  attrs.pads.assign(2 * spatial, 0);
+  attrs.output_padding.assign(spatial, 0);
+  for (size_t i = 0; i < spatial; ++i) {
+    const Dim& dim = (*x->shape())[i + 1];
+    if (!dim.is_static())
+      return ctx.fail(Code::DynamicShape, "the size of the input has to be known");
+    const int64_t out = sizes[i + 1], stride = attrs.strides[i];
+    if (out < 1 || out > (int64_t{1} << 31))
+      return ctx.fail(Code::BadValue, "the output shape has a size of " + std::to_string(out));
+    int64_t total = 0;
+    if (padding == Padding::SAME)
+      total = std::max<int64_t>(0, ((out + stride - 1) / stride - 1) * stride + kernel[i] - out);
+    const int64_t begin = total / 2;
+    const int64_t end = (dim.size() - 1) * stride + kernel[i] - begin - out;
+    attrs.pads[i] = begin;
+    attrs.pads[spatial + i] = std::max<int64_t>(0, end);
+    attrs.output_padding[i] = std::max<int64_t>(0, -end);
+  }
+  return {};
+}
+
+Status transposed(OpContext& ctx, ConvTransposeAttrs attrs, Padding padding,
+                  ActivationFunctionType activation, std::vector<int64_t> kernel,
+                  ec::Tensor* weights) {
+  EC_TRY(const std::vector<int64_t> sizes, ctx.need_ints(0, "output_shape"));
+  EC_CHECK_OK(set_transposed_padding(ctx, padding, kernel, sizes, attrs));
+  EC_CHECK_OK(set_activation(ctx, activation, attrs));
+  return ctx.finish(OpKind::ConvTranspose, {ctx.in(2), weights, ctx.in(3)}, attrs);
+}
+
+Status transpose_conv(OpContext& ctx) {
+  const auto& options = ctx.options<TransposeConvOptions>();
+  EC_CHECK_OK(need_rank(ctx, 2, 4));
+  EC_CHECK_OK(need_rank(ctx, 1, 4));
+  EC_CHECK_OK(check_window(ctx, {options.stride_h(), options.stride_w()}));
+  EC_TRY(std::vector<int64_t> kernel, kernel_of(ctx, ctx.in(1), 1, 2));
+  EC_TRY(ec::Tensor * weights, ctx.permuted_input(1, {3, 1, 2, 0}));
+  ConvTransposeAttrs attrs;
+  attrs.strides = {options.stride_h(), options.stride_w()};
+  return transposed(ctx, attrs, options.padding(), options.fused_activation_function(),
+                    std::move(kernel), weights);
+}
+
+Status conv_3d_transpose(OpContext& ctx) {
+  const auto& options = ctx.options<Conv3DOptions>();
+  EC_CHECK_OK(need_rank(ctx, 2, 5));
+  EC_CHECK_OK(need_rank(ctx, 1, 5));
+  EC_CHECK_OK(check_window(ctx, {options.stride_d(), options.stride_h(), options.stride_w()}));
+  if (options.dilation_d_factor() != 1 || options.dilation_h_factor() != 1 ||
+      options.dilation_w_factor() != 1)
+    return ctx.unsupported("dilations of a transposed convolution are not supported");
+  EC_TRY(std::vector<int64_t> kernel, kernel_of(ctx, ctx.in(1), 0, 3));
+  EC_TRY(ec::Tensor * weights, ctx.permuted_input(1, {4, 0, 1, 2, 3}));
+  ConvTransposeAttrs attrs;
+  attrs.strides = {options.stride_d(), options.stride_h(), options.stride_w()};
+  return transposed(ctx, attrs, options.padding(), options.fused_activation_function(),
+                    std::move(kernel), weights);
+}
+
+constexpr Arity k1{1, 1};
+
+constexpr OpRow kRows[] = {
+    {BuiltinOperator::CONV_2D, {2, 3}, k1, conv_2d},
+    {BuiltinOperator::DEPTHWISE_CONV_2D, {2, 3}, k1, depthwise_conv_2d},
+    {BuiltinOperator::CONV_3D, {2, 3}, k1, conv_3d},
+    {BuiltinOperator::TRANSPOSE_CONV, {3, 4}, k1, transpose_conv},
+    {BuiltinOperator::CONV_3D_TRANSPOSE, {3, 4}, k1, conv_3d_transpose},
+};
+
+}  // namespace
+
+const std::span<const OpRow> kConvRows = kRows;
+
+}  // namespace ec::tflite

@@ -1,0 +1,103 @@
+// Gathering, scattering, selecting.
+#include <numeric>
+
+#include "frontend/tflite/table.h"
+
+namespace ec::tflite {
+namespace {
+
+// With batch dimensions every batch has indices of its own: gather_nd does that for the dimension
+// after them, so the axis moves there and what it leaves moves back.
+Status gather_batched(OpContext& ctx, int64_t axis, int64_t batch, size_t rank) {
+  ec::Tensor* x = ctx.in(0);
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  perm.erase(perm.begin() + axis);
+  perm.insert(perm.begin() + batch, axis);
+  if (axis != batch) {
+    EC_TRY(x, ctx.transpose(x, perm));
+  }
+  EC_TRY(const size_t index_rank, ctx.rank(1));
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  EC_TRY(indices, ctx.unsqueeze(indices, std::vector<int64_t>{static_cast<int64_t>(index_rank)}));
+  GatherNdAttrs attrs;
+  attrs.batch_dims = batch;
+  EC_TRY(ec::Tensor * y, ctx.add(OpKind::GatherNd, {x, indices}, attrs));
+  if (axis == batch) return ctx.set(0, y);
+  // y: batch..., indices..., the dimensions between batch and axis, those after it.
+  const auto count = static_cast<int64_t>(index_rank) - batch;
+  std::vector<int64_t> back;
+  for (int64_t d = 0; d < batch; ++d) back.push_back(d);
+  for (int64_t d = batch; d < axis; ++d) back.push_back(d + count);
+  for (int64_t d = 0; d < count; ++d) back.push_back(batch + d);
+  for (int64_t d = axis; d + 1 < static_cast<int64_t>(rank); ++d) back.push_back(d + count);
+  EC_TRY(y, ctx.transpose(y, back));
+  return ctx.set(0, y);
+}
+
+Status gather(OpContext& ctx) {
+  const auto& options = ctx.options<GatherOptions>();
+  EC_TRY(const size_t rank, ctx.rank());
+  EC_TRY(const size_t index_rank, ctx.rank(1));
+  EC_TRY(const int64_t axis, ctx.axis(options.axis(), rank));
+  EC_TRY(const int64_t batch, ctx.axis(options.batch_dims(), index_rank + 1));
+  if (batch > axis)
+    return ctx.fail(Code::BadAttribute, "batch_dims " + std::to_string(batch) + " is beyond axis " +
+                                            std::to_string(axis));
+  if (batch > 0) return gather_batched(ctx, axis, batch, rank);
+  GatherAttrs attrs;
+  attrs.axis = axis;
+  return ctx.finish(OpKind::Gather, {ctx.in(0), ctx.in(1)}, attrs);
+}
+
+Status gather_nd(OpContext& ctx) {
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  return ctx.finish(OpKind::GatherNd, {ctx.in(0), indices}, GatherNdAttrs{});
+}
+
+// Updates of one place add up.
+Status scatter_nd(OpContext& ctx) {
+  EC_TRY(ec::Tensor * shape, ctx.as_i64(2));
+  EC_TRY(ec::Tensor * zeros, ctx.add(OpKind::Fill, {shape, ctx.scalar(ctx.dtype(1), 0.0)}));
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(0), DType::I64));
+  ScatterNdAttrs attrs;
+  attrs.reduction = Reduction::Add;
+  return ctx.finish(OpKind::ScatterNd, {zeros, indices, ctx.in(1)}, attrs);
+}
+
+// embedding_lookup(ids, table): rows of the table; integer tables give real numbers.
+Status embedding_lookup(OpContext& ctx) {
+  GatherAttrs attrs;
+  EC_TRY(ec::Tensor * rows, ctx.add(OpKind::Gather, {ctx.in(1), ctx.in(0)}, attrs));
+  EC_TRY(const DType dtype, ctx.out_dtype());
+  if (rows->dtype() == dtype) return ctx.set(0, rows);
+  const auto& quant = ctx.in(1)->type().quant;
+  if (!quant || quant->per_channel())
+    return ctx.unsupported("a table of this type is not supported");
+  return ctx.finish(OpKind::Dequantize, {rows}, DequantizeAttrs{});
+}
+
+// The positions of elements that are not zero, one per row.
+Status where(OpContext& ctx) {
+  EC_TRY(ec::Tensor * positions, ctx.add(OpKind::NonZero, {ctx.in(0)}));
+  EC_TRY(positions, ctx.transpose(positions, {1, 0}));
+  EC_TRY(const DType dtype, ctx.out_dtype());
+  EC_TRY(positions, ctx.cast(positions, dtype));
+  return ctx.set(0, positions);
+}
+
+constexpr Arity k1{1, 1}, k2{2, 2}, k3{3, 3};
+
+constexpr OpRow kRows[] = {
+    {BuiltinOperator::GATHER, k2, k1, gather},
+    {BuiltinOperator::GATHER_ND, k2, k1, gather_nd},
+    {BuiltinOperator::SCATTER_ND, k3, k1, scatter_nd},
+    {BuiltinOperator::EMBEDDING_LOOKUP, k2, k1, embedding_lookup},
+    {BuiltinOperator::WHERE, k1, k1, where},
+};
+
+}  // namespace
+
+const std::span<const OpRow> kGatherRows = kRows;
+
+}  // namespace ec::tflite

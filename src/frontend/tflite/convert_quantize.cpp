@@ -1,0 +1,45 @@
+// Conversions between types and between numbers and their stored forms.
+#include "frontend/tflite/table.h"
+
+namespace ec::tflite {
+namespace {
+
+Status cast(OpContext& ctx) {
+  CastAttrs attrs;
+  EC_TRY(attrs.to, ctx.out_dtype());
+  return ctx.finish(OpKind::Cast, {ctx.in(0)}, attrs);
+}
+
+// Half-precision weights are stored with a DEQUANTIZE behind them.
+Status dequantize(OpContext& ctx) {
+  if (is_float(ctx.dtype())) return cast(ctx);
+  const auto& quant = ctx.in(0)->type().quant;
+  if (!quant) return ctx.fail(Code::BadQuantParams, "the input has no quantisation parameters");
+  return ctx.finish(OpKind::Dequantize, {ctx.in(0)}, DequantizeAttrs{});
+}
+
+Status quantize(OpContext& ctx) {
+  QuantizeAttrs attrs;
+  EC_TRY(attrs.dtype, ctx.out_dtype());
+  if (!ctx.out_quant())
+    return ctx.fail(Code::BadQuantParams, "the result has no quantisation parameters");
+  return ctx.finish(OpKind::Quantize, {ctx.in(0)}, attrs);
+}
+
+// Sparse constants are dense already.
+Status densify(OpContext& ctx) { return ctx.set(0, ctx.in(0)); }
+
+constexpr Arity k1{1, 1};
+
+constexpr OpRow kRows[] = {
+    {BuiltinOperator::CAST, k1, k1, cast},
+    {BuiltinOperator::DEQUANTIZE, k1, k1, dequantize},
+    {BuiltinOperator::QUANTIZE, k1, k1, quantize},
+    {BuiltinOperator::DENSIFY, k1, k1, densify},
+};
+
+}  // namespace
+
+const std::span<const OpRow> kQuantizeRows = kRows;
+
+}  // namespace ec::tflite

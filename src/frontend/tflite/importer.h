@@ -1,0 +1,99 @@
+// The state of one import, and the steps that converters of control flow call back.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/tflite/model_file.h"
+#include "frontend/frontend.h"
+#include "frontend/tflite/scope.h"
+#include "ir/graph.h"
+
+namespace ec::tflite {
+
+struct OpRow;
+class OpContext;
+
+class Importer {
+ public:
+  Importer(const Blob& file, const std::filesystem::path& path, const ImportOptions& options,
+           DiagnosticSink& sink);
+  Result<std::unique_ptr<ec::Graph>> run();
+
+  const ModelFile& file() const { return *file_; }
+
+  // The tensor's value in the scope: made from the file when it is a constant. Null: absent, or
+  // something that is no tensor (a string, a variable's handle); the reason was reported unless it
+  // is a handle.
+  ec::Tensor* value(Scope& scope, int32_t index, const Location& reader);
+
+  // A subgraph as a nested graph with inputs of these types; null when its problems were reported.
+  std::unique_ptr<ec::Graph> import_body(uint32_t subgraph,
+                                         const std::vector<ec::TensorType>& types);
+  // A subgraph built into `scope`'s graph; empty when its problems were reported.
+  std::optional<std::vector<ec::Tensor*>> inline_subgraph(uint32_t subgraph, ec::Graph& graph,
+                                                          bool is_main,
+                                                          const std::vector<ec::Tensor*>& inputs);
+
+  // Variables by key; null: not assigned yet.
+  ec::Tensor*& variable(const std::string& key) { return variables_[key]; }
+
+  // Whether so many bytes may be copied; counts them.
+  bool may_copy(size_t bytes);
+  void report(Error error);
+  void warn_once(const std::string& key, Diagnostic diagnostic);
+  size_t errors() const { return errors_; }
+
+ private:
+  struct MissingOp {
+    std::string name;
+    Error error;
+    size_t nodes = 1;
+  };
+
+  // importer.cpp
+  void set_metadata(ec::Graph& graph) const;
+  void report_missing();
+
+  // import_subgraph.cpp
+  std::unique_ptr<ec::Graph> import_main();
+  void add_inputs(Scope& scope);
+  void add_outputs(Scope& scope);
+  void import_operators(Scope& scope);
+  void import_operator(Scope& scope, const Operator& op, uint32_t number);
+  void convert(const OpRow& row, OpContext& context);
+  void missing_op(const Operator& op, const Location& location);
+  void poison_outputs(Scope& scope, const Operator& op);
+  void bind(Scope& scope, int32_t index, ec::Tensor* tensor, const Location& location);
+  bool count_operation(const Location& location);
+  Location location_of(const Scope& scope, const Operator& op, uint32_t number) const;
+  const SignatureDef* main_signature() const;
+
+  // import_constant.cpp
+  Result<ec::Tensor*> add_constant(Scope& scope, const Tensor& tensor, std::string name);
+  Result<ec::Tensor*> add_initial_state(Scope& scope, const Tensor& tensor, std::string name);
+  Result<Blob> constant_bytes(const Tensor& tensor, const Blob& data, DType dtype);
+
+  const Blob blob_;
+  const std::filesystem::path path_;
+  const ImportOptions& options_;
+  DiagnosticSink& sink_;
+  std::optional<ModelFile> file_;
+  std::map<std::string, ec::Tensor*> variables_;
+  std::vector<MissingOp> missing_ops_;
+  std::set<std::string> warned_once_;
+  size_t errors_ = 0;
+  size_t operations_ = 0;
+  size_t copied_bytes_ = 0;
+  bool stopped_ = false;
+};
+
+// The tensor's name in the graph, cut to a sensible length.
+std::string source_name(const Tensor& tensor);
+
+}  // namespace ec::tflite
