@@ -37,7 +37,8 @@ def folder_of(path: str) -> str:
 def resolve(root: pathlib.Path, source: pathlib.Path, name: str) -> str | None:
     for base in (root / "src", root / "include", source.parent):
         candidate = base / name
-        if candidate.is_file():
+        # Headers of FlatBuffers files are generated from the schema of the same name.
+        if candidate.is_file() or candidate.with_suffix(".fbs").is_file():
             return str(candidate.resolve().relative_to(root))
     return None
 
