@@ -40,7 +40,7 @@ interop: ## compare with the PyPI peers (makes virtual environments)
 	@scripts/install-packages build python
 	@tests/interop/run.sh
 
-bench: ## side-by-side tables against the peers
+bench: ## side-by-side tables against the peers, into benchmarks/results
 	@scripts/install-packages build python
 	@benchmarks/run.sh
 

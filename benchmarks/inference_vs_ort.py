@@ -19,6 +19,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "interop"))
 
 import model_set
+from machine import describe_setup
 from engines import one_line
 from worker_pool import run_isolated
 from zoo_check import BOUND, relative_error
@@ -68,6 +69,18 @@ def measure(job: tuple[model_set.Model, int, float]) -> dict:
         return {"error": one_line(f"{type(error).__name__}: {error}")}
 
 
+def summary(rows: dict[str, dict[int, dict]], threads: list[int]) -> list[str]:
+    lines = []
+    for t in threads:
+        ratios = [r[t]["ort"] / r[t]["ours"] for r in rows.values() if t in r and "error" not in r[t]]
+        if ratios:
+            lines += [f"{t} thread{'s' if t > 1 else ''}, {len(ratios)} models: ratio geometric mean "
+                      f"{statistics.geometric_mean(ratios):.2f}, minimum {min(ratios):.2f}, median {statistics.median(ratios):.2f}, "
+                      f"maximum {max(ratios):.2f}; at least 1.0 in {sum(r >= 1 for r in ratios)}, "
+                      f"below 0.5 in {sum(r < 0.5 for r in ratios)}.", ""]
+    return lines
+
+
 def format_rows(rows: dict[str, dict[int, dict]], threads: list[int]) -> list[str]:
     head = "| model | " + " | ".join(f"ORT ms ({t}) | ours ms ({t}) | ratio ({t})" for t in threads) + " |"
     lines = [head, "|---|" + "---|" * (3 * len(threads))]
@@ -80,11 +93,6 @@ def format_rows(rows: dict[str, dict[int, dict]], threads: list[int]) -> list[st
             else:
                 cells += [f"{record['ort']:.2f}", f"{record['ours']:.2f}", f"{record['ort'] / record['ours']:.2f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    for t in threads:
-        ratios = sorted(r[t]["ort"] / r[t]["ours"] for r in rows.values() if t in r and "error" not in r[t])
-        if ratios:
-            lines += ["", f"{t} thread(s), {len(ratios)} models: ratio min {ratios[0]:.2f}, median {statistics.median(ratios):.2f}, "
-                          f"max {ratios[-1]:.2f}; at least 1.0 in {sum(r >= 1 for r in ratios)}, below 0.5 in {sum(r < 0.5 for r in ratios)}."]
     return lines
 
 
@@ -104,12 +112,14 @@ def main() -> int:
         record = value if outcome == "done" else {"error": f"{outcome}: {value}"}
         rows.setdefault(model.name, {})[threads] = record
         print(f"{model.name} threads={threads}: {json.dumps(record)}", flush=True)
-    lines = format_rows(rows, args.threads)
+    setup = describe_setup("onnxruntime")
+    lines = ["# Float inference against ONNX Runtime", "", setup + " Ratio: ONNX Runtime's time over ours, above 1 we are faster.",
+             "", *summary(rows, args.threads), *format_rows(rows, args.threads)]
     print("\n".join(lines))
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / "inference.md").write_text("\n".join(lines) + "\n")
-        (args.out / "inference.json").write_text(json.dumps(rows, indent=1) + "\n")
+        (args.out / "inference.json").write_text(json.dumps({"setup": setup, "models": rows}, indent=1) + "\n")
     return 0
 
 

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# Side-by-side tables against the peers. Called by `make bench`; needs the environments that tests/interop/run.sh makes.
+# Side-by-side tables against the peers, into benchmarks/results. Called by `make bench`.
+#   benchmarks/run.sh [--only GLOB]...        EC_INTEROP_DIR: where the environments are (default build/interop)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=${EC_INTEROP_DIR:-build/interop}
-[ -x "$work/peers/bin/python" ] || tests/interop/run.sh zoo
+tests/interop/run.sh setup
 python="$work/peers/bin/python"
-"$python" benchmarks/simplify_vs_onnxsim.py --out "$work/results" "$@"
-"$python" benchmarks/inference_vs_ort.py --out "$work/results" "$@"
-echo "bench: tables in $work/results"
+# The program and the module as the tree has them, the module for the peers' Python.
+mkdir -p build/bench
+cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DEC_TESTS=OFF -DEC_PYTHON=ON \
+  -DPython_EXECUTABLE="$(realpath -s "$python")" > build/bench/configure.log 2>&1 || { cat build/bench/configure.log; exit 1; }
+cmake --build build/bench --target edgecompile ec_python_native
+export EC_BIN=$PWD/build/bench/bin/edgecompile PYTHONPATH=$PWD/build/bench/python
+"$python" benchmarks/simplify_vs_onnxsim.py --out benchmarks/results "$@"
+"$python" benchmarks/inference_vs_ort.py --out benchmarks/results "$@"
+echo "bench: tables in benchmarks/results"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|zoo|all]      EC_INTEROP_DIR: where the environments go (default build/interop)
+#   tests/interop/run.sh [nodes|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+# setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what=${1:-all}
@@ -17,9 +18,27 @@ make_venv() {
   return 0
 }
 
-if make_venv peers tests/interop/requirements.txt; then
+make_peers() {
+  make_venv peers tests/interop/requirements.txt || return 0
   "$work/peers/bin/pip" install -q -r tests/interop/requirements.txt
   cat tests/interop/requirements.txt | sha256sum > "$work/peers/.stamp"
+}
+
+export_zoo() {
+  if make_venv torch tests/interop/requirements.txt tests/interop/requirements-torch.txt; then
+    "$work/torch/bin/pip" install -q "$(grep '^torch==' tests/interop/requirements-torch.txt)"
+    "$work/torch/bin/pip" install -q "$(grep '^onnx==' tests/interop/requirements.txt)" "$(grep '^numpy==' tests/interop/requirements.txt)" \
+      $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml|onnxscript)==' tests/interop/requirements-torch.txt)
+    "$work/torch/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
+    cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
+  fi
+  "$work/torch/bin/python" tests/interop/zoo.py
+}
+
+make_peers
+if [ "$what" = setup ]; then
+  export_zoo
+  exit 0
 fi
 # The package itself is built from the tree on every run: that is what is under test.
 # Same flags and same depth of the build folder as `make test`: the compiler cache has most of it.
@@ -33,14 +52,7 @@ if [ "$what" != zoo ]; then
   "$python" tests/interop/node_tests.py --suite 1.23.2 --with-ort --out "$work/results" || failed=1
 fi
 if [ "$what" != nodes ]; then
-  if make_venv torch tests/interop/requirements.txt tests/interop/requirements-torch.txt; then
-    "$work/torch/bin/pip" install -q "$(grep '^torch==' tests/interop/requirements-torch.txt)"
-    "$work/torch/bin/pip" install -q "$(grep '^onnx==' tests/interop/requirements.txt)" "$(grep '^numpy==' tests/interop/requirements.txt)" \
-      $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml|onnxscript)==' tests/interop/requirements-torch.txt)
-    "$work/torch/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
-    cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
-  fi
-  "$work/torch/bin/python" tests/interop/zoo.py
+  export_zoo
   "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
 fi
 echo "interop: tables in $work/results"
