@@ -27,14 +27,21 @@ inline void cpu_relax() {
 }
 }  // namespace
 
+// One word is the gate of the current loop: its number, whether workers may still enter, and how
+// many are inside. The caller opens the gate, works itself until no task is left, closes it, and
+// waits only for the workers inside: one that the system has not scheduled in time is not missed.
 struct ThreadPool::Impl {
+  static constexpr uint64_t kOpen = uint64_t{1} << 31, kInside = kOpen - 1;
+  static uint64_t number_of(uint64_t gate) { return gate >> 32; }
+
   std::vector<std::thread> workers;
   std::mutex mutex;
   std::condition_variable wake;
-  std::atomic<uint64_t> generation{0};
+  std::atomic<uint64_t> gate{0};
+  std::atomic<int> sleeping{0};
   std::atomic<bool> stop{false};
-  std::atomic<int> pending{0};
   std::atomic<int64_t> next{0};
+  // Change only while the gate is closed and nobody is inside.
   int64_t tasks = 0;
   TaskFn fn = nullptr;
   void* ctx = nullptr;
@@ -47,32 +54,52 @@ struct ThreadPool::Impl {
     }
   }
 
+  // Waits for a loop after the one with this number.
+  uint64_t wait_for_next(uint64_t seen) {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      const uint64_t now = gate.load(std::memory_order_acquire);
+      if (number_of(now) != seen) return now;
+      cpu_relax();
+    }
+    // Announced before the gate is looked at again: either the caller sees the sleeper, or the
+    // sleeper sees the new loop.
+    sleeping.fetch_add(1);
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [&] { return number_of(gate.load()) != seen; });
+    sleeping.fetch_sub(1);
+    return gate.load();
+  }
+
   void worker(int thread) {
     uint64_t seen = 0;
     for (;;) {
-      uint64_t now = seen;
-      for (int spin = 0; spin < kSpins && now == seen; ++spin) {
-        now = generation.load(std::memory_order_acquire);
-        cpu_relax();
-      }
-      if (now == seen) {
-        std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
-        now = generation.load(std::memory_order_acquire);
-      }
-      seen = now;
+      uint64_t now = wait_for_next(seen);
       if (stop.load(std::memory_order_relaxed)) return;
-      drain(thread);
-      pending.fetch_sub(1, std::memory_order_release);
+      seen = number_of(now);
+      while ((now & kOpen) != 0 && number_of(now) == seen) {
+        if (!gate.compare_exchange_weak(now, now + 1, std::memory_order_acquire)) continue;
+        drain(thread);
+        gate.fetch_sub(1, std::memory_order_release);
+        break;
+      }
     }
   }
 
-  void publish() {
-    {
-      const std::lock_guard lock(mutex);
-      generation.fetch_add(1, std::memory_order_release);
-    }
+  // Requires a closed gate with nobody inside.
+  void open() {
+    gate.store((number_of(gate.load(std::memory_order_relaxed)) + 1) << 32 | kOpen);
+    if (sleeping.load() == 0) return;
+    { const std::lock_guard lock(mutex); }
     wake.notify_all();
+  }
+
+  void close() {
+    uint64_t now = gate.fetch_and(~kOpen, std::memory_order_acquire);
+    for (int spins = 0; (now & kInside) != 0; ++spins) {
+      cpu_relax();
+      if (spins > kSpins) std::this_thread::yield();
+      now = gate.load(std::memory_order_acquire);
+    }
   }
 };
 
@@ -92,7 +119,7 @@ ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
 ThreadPool::~ThreadPool() {
   if (impl_ == nullptr) return;
   impl_->stop.store(true, std::memory_order_relaxed);
-  impl_->publish();
+  impl_->open();
   for (std::thread& t : impl_->workers) t.join();
 }
 
@@ -102,15 +129,9 @@ void ThreadPool::run(int64_t tasks, TaskFn fn, void* ctx) {
   p.fn = fn;
   p.ctx = ctx;
   p.next.store(0, std::memory_order_relaxed);
-  p.pending.store(threads_ - 1, std::memory_order_relaxed);
-  p.publish();
+  p.open();
   p.drain(0);
-  // Every worker must have left drain() before the task fields may change again.
-  int spins = 0;
-  while (p.pending.load(std::memory_order_acquire) != 0) {
-    cpu_relax();
-    if (++spins > kSpins) std::this_thread::yield();
-  }
+  p.close();
 }
 
 }  // namespace ec::kernels
