@@ -31,6 +31,8 @@ constexpr std::string_view kOptimize =
     "recover-group-norm,"
     "recover-activations,"
     "recover-depth-to-space,"
+    // Kernels and back ends have global pools; a mean over two dimensions is a general reduction.
+    "recover-pools,"
     // One form of linear layers before anything is merged into them.
     "canonicalise-linear,"
     // Pads first: normalisation in front of a convolution is merged only where nothing is padded.

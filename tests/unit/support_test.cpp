@@ -117,6 +117,35 @@ TEST_F(FileTest, OutputAppearsWholeOrNotAtAll) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 1);
 }
 
+TEST_F(FileTest, WritesManyPartsInOrder) {
+  const fs::path source = dir_ / "source.bin", path = dir_ / "out.bin";
+  std::string large(300000, ' ');
+  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>('a' + i % 23);
+  ASSERT_TRUE(write_file(source, std::string_view(large)).ok());
+  auto mapped = map_file(source);
+  ASSERT_TRUE(mapped.ok());
+  // More parts than one call takes; empty ones first, last and between; one from a mapped file
+  // that begins off a page's start.
+  std::vector<std::string> texts(2000);
+  for (size_t i = 1; i + 1 < texts.size(); ++i)
+    if (i % 3 != 0) texts[i] = std::to_string(i) + ",";
+  std::vector<std::span<const std::byte>> parts;
+  std::string expected;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    parts.push_back(std::as_bytes(std::span(texts[i])));
+    expected += texts[i];
+    if (i % 500 != 250) continue;
+    parts.push_back(mapped->bytes().subspan(i));
+    expected += large.substr(i);
+  }
+  auto file = AtomicFile::create(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->write(parts).ok());
+  ASSERT_TRUE(file->write(std::span<const std::span<const std::byte>>()).ok());
+  ASSERT_TRUE(file->commit().ok());
+  EXPECT_TRUE(read(path) == expected);
+}
+
 TEST_F(FileTest, PendingOutputsCanBeRemoved) {
   auto file = AtomicFile::create(dir_ / "out.bin");
   ASSERT_TRUE(file.ok());
