@@ -19,6 +19,7 @@ ALLOWED = {
     "src/frontend": ["src/support", "src/ir", "src/ops", "src/formats"],
     "src/passes": ["src/support", "src/ir", "src/ops"],
     "src/runtime": ["src/support", "src/ir", "src/ops", "include/edgecompiler"],
+    "src/quantize": ["src/support", "src/ir", "src/ops", "src/formats", "src/passes", "src/runtime"],
     "src/writer": ["src/support", "src/ir", "src/ops", "src/formats"],
     "src/driver": ["src", "include/edgecompiler"],
     "include/edgecompiler": [],

@@ -1,0 +1,20 @@
+// Arrays of files as samples of a model input: how many an array holds, and each of them.
+#pragma once
+
+#include "formats/npy/npy.h"
+#include "quantize/calibration/preprocess.h"
+
+namespace ec::quantize {
+
+// Errors: BadCalibrationData where neither the array nor its rows fit the input.
+Result<int64_t> count_samples(const npy::Array& array, const ModelInput& input);
+// Requires index < count_samples(). Floats convert to the input's width, integers to the input's
+// where they fit; other types are refused.
+Result<Value> sample_at(const npy::Array& array, const ModelInput& input, int64_t index);
+
+// "f32[1,3,224,224]" of an array.
+std::string array_text(const npy::Array& array);
+// Refuses values of the wrong type, shape or size, and floats that are not finite.
+Status check_value(const Value& value, const ModelInput& input);
+
+}  // namespace ec::quantize

@@ -1,0 +1,14 @@
+// Resizing of pictures with an antialiasing triangle filter: what Pillow and torchvision call
+// bilinear.
+#pragma once
+
+#include "formats/image/image.h"
+#include "support/result.h"
+
+namespace ec::quantize {
+
+Result<image::Image> resample(const image::Image& picture, int64_t width, int64_t height);
+// The middle width x height pixels; requires a picture at least as large.
+Result<image::Image> center_crop(const image::Image& picture, int64_t width, int64_t height);
+
+}  // namespace ec::quantize

@@ -1,0 +1,94 @@
+#include "quantize/calibration/sample_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/file.h"
+#include "support/strings.h"
+
+namespace ec::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+
+// More entries than any data set has: a mistaken path such as "/".
+constexpr size_t kMaxEntries = 20'000'000;
+
+}  // namespace
+
+FileKind file_kind(const fs::path& path) {
+  const std::string extension = to_lower(path.extension().string());
+  for (const std::string_view picture : {".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".ppm", ".pgm"})
+    if (extension == picture) return FileKind::Picture;
+  if (extension == ".npy") return FileKind::Npy;
+  if (extension == ".npz") return FileKind::Npz;
+  if (extension == ".txt" || extension == ".lst") return FileKind::List;
+  return FileKind::Other;
+}
+
+Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
+                                         error);
+  size_t seen = 0;
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    if (++seen > kMaxEntries)
+      return Error(Code::BadCalibrationData, "the folder has more files than any data set")
+          .file(folder.string());
+    const std::string name = entry->path().filename().string();
+    std::error_code ignored;
+    if (name.starts_with('.')) {
+      if (entry->is_directory(ignored)) entry.disable_recursion_pending();
+      continue;
+    }
+    const FileKind kind = file_kind(entry->path());
+    const bool wanted = kind == FileKind::Picture || kind == FileKind::Npy || kind == FileKind::Npz;
+    if (wanted && entry->is_regular_file(ignored)) files.push_back(entry->path());
+  }
+  if (error)
+    return Error(Code::FileUnreadable, "the folder cannot be read: " + error.message())
+        .file(folder.string());
+  if (files.empty())
+    return Error(Code::BadCalibrationData,
+                 fmt::format("the folder holds no pictures or arrays ({} entries seen)", seen))
+        .file(folder.string())
+        .hint("put .jpg, .png, .bmp, .ppm, .npy or .npz files there, in subfolders if you like");
+  std::sort(files.begin(), files.end(),
+            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  return files;
+}
+
+Result<std::vector<ListedSample>> read_list(const fs::path& path) {
+  EC_TRY(const Blob file, map_file(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
+  std::vector<ListedSample> samples;
+  size_t number = 0;
+  for (const std::string_view raw : split(text, '\n')) {
+    ++number;
+    const std::string_view line = trim(raw);
+    if (line.empty() || line.starts_with('#')) continue;
+    ListedSample sample;
+    sample.line = number;
+    const bool several = line.find('\t') != std::string_view::npos;
+    for (const std::string_view field : split(line, '\t')) {
+      if (trim(field).empty()) continue;
+      const size_t equals = field.find('=');
+      // A path may hold '='; with one field it is a name only where no such file exists.
+      std::error_code ignored;
+      const bool named = equals != std::string_view::npos && equals > 0 &&
+                         (several || !fs::exists(path.parent_path() / trim(field), ignored));
+      ListedFile listed;
+      if (named) listed.input = trim(field.substr(0, equals));
+      listed.path = path.parent_path() / trim(named ? field.substr(equals + 1) : field);
+      sample.files.push_back(std::move(listed));
+    }
+    samples.push_back(std::move(sample));
+  }
+  if (samples.empty())
+    return Error(Code::BadCalibrationData, "the list names no files").file(path.string());
+  return samples;
+}
+
+}  // namespace ec::quantize

@@ -1,0 +1,30 @@
+// Finds the files that a calibration path stands for.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/result.h"
+
+namespace ec::quantize {
+
+enum class FileKind : uint8_t { Picture, Npy, Npz, List, Other };
+FileKind file_kind(const std::filesystem::path& path);  // by extension
+
+// Pictures and arrays below the folder, sorted by path bytes. Hidden files are left out; links to
+// folders are not followed. An empty result is an error that says what was seen.
+Result<std::vector<std::filesystem::path>> files_in_folder(const std::filesystem::path& folder);
+
+// One line of a list: the files of one sample, with the input's name where it is given.
+struct ListedFile {
+  std::string input;  // empty: the only input
+  std::filesystem::path path;
+};
+struct ListedSample {
+  size_t line = 0;
+  std::vector<ListedFile> files;
+};
+Result<std::vector<ListedSample>> read_list(const std::filesystem::path& path);
+
+}  // namespace ec::quantize

@@ -1,0 +1,56 @@
+// Where calibration samples come from: pictures, arrays, lists of files, values in memory, or
+// noise. Samples are read one at a time; only their whereabouts are kept.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quantize/calibration/preprocess.h"
+
+namespace ec::quantize {
+
+// Folders give at most this many samples unless more are asked for.
+inline constexpr size_t kDefaultSamples = 1000;
+// How many noise samples --calibration-data random makes unless told.
+inline constexpr size_t kRandomSamples = 16;
+
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  virtual size_t size() const = 0;
+  // For messages: a path, or a path and the index in its array.
+  virtual std::string name(size_t index) const = 0;
+  // One value for each input of the model, in order, checked against its type.
+  virtual Result<std::vector<Value>> read(size_t index) = 0;
+};
+
+// `path` is a picture, a .npy or .npz file, a folder of such files (searched recursively, sorted by
+// path, so that class-per-folder sets work), a .txt list with one sample per line (a path, or
+// NAME=PATH fields separated by tabs for several inputs; relative to the list), or "random".
+//
+// An array is one sample where it has the input's shape; else its first dimension counts samples.
+// The arrays of a .npz file belong to the inputs by name.
+//
+// Errors: BadCalibrationData naming the sample, the input, what was found and what is expected.
+// Remarks and the warning about random data go to the sink.
+Result<std::unique_ptr<SampleSource>> open_samples(const std::string& path,
+                                                   const std::vector<ModelInput>& inputs,
+                                                   const Preprocessing& preprocessing,
+                                                   DiagnosticSink& sink);
+
+// Values that a caller already has: one per input and sample, checked when read.
+Result<std::unique_ptr<SampleSource>> samples_in_memory(std::vector<std::vector<Value>> samples,
+                                                        const std::vector<ModelInput>& inputs);
+
+// Which samples calibrate, and which are kept apart to judge the result.
+struct SampleSplit {
+  std::vector<size_t> calibration, held_out;
+  bool overlap = false;  // too few to keep any apart: the same samples do both
+};
+// `wanted` 0: at most kDefaultSamples. Chosen evenly over the order, so that every class of a
+// sorted set is met. Held out are samples that were not chosen, else every tenth.
+SampleSplit split_samples(size_t available, size_t wanted);
+
+}  // namespace ec::quantize
