@@ -25,8 +25,10 @@ constexpr int kRows = 4;
 constexpr int kVectors = 2;
 #endif
 
+// What earlier blocks of K left, or the bias. It comes on top of the sums of this block, which
+// begin at zero: sums of few terms lose less to rounding than one sum of all.
 template <int M, int N>
-inline void start(V (&acc)[M][N], const GemmTileArgs& t) {
+inline void add_start(V (&acc)[M][N], const GemmTileArgs& t) {
   if (t.accumulate) {
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
@@ -34,16 +36,17 @@ inline void start(V (&acc)[M][N], const GemmTileArgs& t) {
       for (int j = 0; j < N; ++j) {
         const Index left = t.n - j * kLanes;
         const float* c = t.c + i * t.ldc + j * kLanes;
-        acc[i][j] = left >= kLanes ? load(c) : (left > 0 ? load_n(c, left) : V{});
+        acc[i][j] += left >= kLanes ? load(c) : (left > 0 ? load_n(c, left) : V{});
       }
     }
     return;
   }
+  if (t.bias == nullptr) return;
 #pragma GCC unroll 4
   for (int j = 0; j < N; ++j) {
-    const V b = t.bias != nullptr ? load(t.bias + j * kLanes) : V{};
+    const V b = load(t.bias + j * kLanes);
 #pragma GCC unroll 16
-    for (int i = 0; i < M; ++i) acc[i][j] = b;
+    for (int i = 0; i < M; ++i) acc[i][j] += b;
   }
 }
 
@@ -101,8 +104,7 @@ void tile(const GemmTileArgs& t) {
   // A low tile has too few sums in flight to hide the latency of multiply-add: give it several sets
   // of them.
   constexpr int kSets = M * N <= 2 ? 4 : (M * N <= 4 ? 2 : 1);
-  V acc[M][N];
-  start<M, N>(acc, t);
+  V acc[M][N] = {};
   V more[kSets][M][N] = {};
   const float* b = t.b;
   const std::byte* ahead = t.prefetch;
@@ -148,6 +150,7 @@ void tile(const GemmTileArgs& t) {
 #pragma GCC unroll 4
         for (int j = 0; j < N; ++j) acc[i][j] += more[s][i][j];
   }
+  add_start<M, N>(acc, t);
   if (t.finish) finish<M, N>(acc, t);
   put<M, N>(acc, t);
 }
