@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 #include "ops/shape_values.h"
 #include "support/rounding.h"
 
@@ -219,7 +220,7 @@ Status prelu(KernelContext& ctx) {
 
 Status infer_prelu(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kNumbers));
-  if (ctx.dtype(1) != ctx.dtype(0))
+  if (ctx.dtype(1) != ctx.dtype(0) && !carries_parameters(ctx))
     return ctx.bad_type("slope " + operand_text(ctx, 1) + " has another element type than " +
                         operand_text(ctx, 0));
   EC_CHECK_OK(check_broadcasts(ctx, 1));
@@ -230,28 +231,30 @@ Status infer_prelu(InferContext& ctx) {
 
 EC_OP_DEF(Relu, .signature = "(x) -> y", .summary = "max(x, 0).", .traits = {.elementwise = true},
           .infer = infer_unary<kNumbers>, .reference = map_numeric<ReluFn>,
-          .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+          .quantized = quantized::relu, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Sigmoid, .signature = "(x) -> y", .summary = "1 / (1 + exp(-x)).",
           .traits = {.elementwise = true}, .infer = infer_unary<kFloats>,
-          .reference = map_float<SigmoidFn>, .quant = QuantRule::FixedOutput,
-          .layout = LayoutRule::Agnostic);
+          .reference = map_float<SigmoidFn>, .quantized = quantized::sigmoid,
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::Agnostic);
 
-#define EC_ACTIVATION(Name, kernel, text)                                                    \
+#define EC_ACTIVATION(Name, kernel, integer_kernel, text)                                    \
   EC_OP_DEF(Name, .signature = "(x) -> y", .summary = text, .traits = {.elementwise = true}, \
-            .infer = infer_unary<kFloats>, .reference = kernel, .quant = QuantRule::Free,    \
-            .layout = LayoutRule::Agnostic)
-EC_ACTIVATION(Softplus, map_float<SoftplusFn>, "log(1 + exp(x)).");
-EC_ACTIVATION(Softsign, map_float<SoftsignFn>, "x / (1 + |x|).");
-EC_ACTIVATION(Mish, map_float<MishFn>, "x * tanh(softplus(x)).");
-EC_ACTIVATION(Silu, silu, "x * sigmoid(alpha x), also known as Swish.");
-EC_ACTIVATION(HardSwish, map_float<HardSwishFn>, "x * clamp(x / 6 + 1/2, 0, 1).");
-EC_ACTIVATION(Gelu, gelu, "x * Phi(x) with the normal distribution Phi, exact or by tanh.");
-EC_ACTIVATION(Elu, elu, "x above zero, alpha (exp(x) - 1) below.");
-EC_ACTIVATION(Celu, celu, "max(0, x) + min(0, alpha (exp(x / alpha) - 1)).");
-EC_ACTIVATION(Selu, selu, "gamma x above zero, gamma alpha (exp(x) - 1) below.");
-EC_ACTIVATION(LeakyRelu, leaky_relu, "x above zero, alpha x below.");
-EC_ACTIVATION(ThresholdedRelu, thresholded_relu, "x where it exceeds alpha, else 0.");
-EC_ACTIVATION(HardSigmoid, hard_sigmoid, "clamp(alpha x + beta, 0, 1).");
+            .infer = infer_unary<kFloats>, .reference = kernel, .quantized = integer_kernel, \
+            .quant = QuantRule::Free, .layout = LayoutRule::Agnostic)
+EC_ACTIVATION(Softplus, map_float<SoftplusFn>, nullptr, "log(1 + exp(x)).");
+EC_ACTIVATION(Softsign, map_float<SoftsignFn>, nullptr, "x / (1 + |x|).");
+EC_ACTIVATION(Mish, map_float<MishFn>, nullptr, "x * tanh(softplus(x)).");
+EC_ACTIVATION(Silu, silu, nullptr, "x * sigmoid(alpha x), also known as Swish.");
+EC_ACTIVATION(HardSwish, map_float<HardSwishFn>, quantized::hard_swish,
+              "x * clamp(x / 6 + 1/2, 0, 1).");
+EC_ACTIVATION(Gelu, gelu, quantized::gelu,
+              "x * Phi(x) with the normal distribution Phi, exact or by tanh.");
+EC_ACTIVATION(Elu, elu, quantized::elu, "x above zero, alpha (exp(x) - 1) below.");
+EC_ACTIVATION(Celu, celu, nullptr, "max(0, x) + min(0, alpha (exp(x / alpha) - 1)).");
+EC_ACTIVATION(Selu, selu, nullptr, "gamma x above zero, gamma alpha (exp(x) - 1) below.");
+EC_ACTIVATION(LeakyRelu, leaky_relu, quantized::leaky_relu, "x above zero, alpha x below.");
+EC_ACTIVATION(ThresholdedRelu, thresholded_relu, nullptr, "x where it exceeds alpha, else 0.");
+EC_ACTIVATION(HardSigmoid, hard_sigmoid, nullptr, "clamp(alpha x + beta, 0, 1).");
 #undef EC_ACTIVATION
 
 EC_OP_DEF(Shrink, .signature = "(x) -> y",
@@ -261,10 +264,10 @@ EC_OP_DEF(Shrink, .signature = "(x) -> y",
 EC_OP_DEF(Clip, .signature = "(x, min?, max?) -> y",
           .summary = "min(max(x, min), max) with single-valued bounds; NaN stays NaN.",
           .traits = {.elementwise = true}, .infer = infer_clip, .reference = clip,
-          .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+          .quantized = quantized::clip, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Prelu, .signature = "(x, slope) -> y",
           .summary = "x above zero, slope x below; the slope broadcasts to x.",
           .traits = {.elementwise = true}, .infer = infer_prelu, .reference = prelu,
-          .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+          .quantized = quantized::prelu, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
 
 }  // namespace ec::ops

@@ -158,14 +158,19 @@ struct MatMulAttrs {
   Activation activation = Activation::None;
   float act_alpha = 0.0f,
         act_beta = 0.0f;  // clip: min, max; leaky_relu: slope; hard_sigmoid: alpha, beta
-  EC_ATTRS(MatMulAttrs, transpose_a, transpose_b, alpha, activation, act_alpha, act_beta)
+  // Float activations with integer weights: rows are quantised with a zero point of their own.
+  bool asymmetric_quantize_inputs = false;
+  EC_ATTRS(MatMulAttrs, transpose_a, transpose_b, alpha, activation, act_alpha, act_beta,
+           asymmetric_quantize_inputs)
 };
 struct GemmAttrs {
   float alpha = 1.0f, beta = 1.0f;
   bool transpose_a = false, transpose_b = false;
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
-  EC_ATTRS(GemmAttrs, alpha, beta, transpose_a, transpose_b, activation, act_alpha, act_beta)
+  bool asymmetric_quantize_inputs = false;  // as in MatMulAttrs
+  EC_ATTRS(GemmAttrs, alpha, beta, transpose_a, transpose_b, activation, act_alpha, act_beta,
+           asymmetric_quantize_inputs)
 };
 struct EinsumAttrs {
   std::string equation;
@@ -360,6 +365,18 @@ struct NmsAttrs {
   EC_ATTRS(NmsAttrs, center_boxes)
 };
 
+// detection_post_process(box encodings, class scores, anchors): TFLite_Detection_PostProcess.
+struct DetectionAttrs {
+  int64_t max_detections = 10, max_classes_per_detection = 1, detections_per_class = 100;
+  int64_t num_classes = 1;
+  bool regular_nms = false;  // suppression class by class instead of on the best class of each box
+  float score_threshold = 0.0f, iou_threshold = 0.5f;
+  float y_scale = 1.0f, x_scale = 1.0f, h_scale = 1.0f, w_scale = 1.0f;
+  EC_ATTRS(DetectionAttrs, max_detections, max_classes_per_detection, detections_per_class,
+           num_classes, regular_nms, score_threshold, iou_threshold, y_scale, x_scale, h_scale,
+           w_scale)
+};
+
 enum class Direction : uint8_t { Forward, Reverse, Bidirectional };
 template <>
 struct EnumText<Direction> {
@@ -377,6 +394,38 @@ struct RecurrentAttrs {
   bool batch_first = false;
   EC_ATTRS(RecurrentAttrs, hidden_size, direction, activations, activation_alpha, activation_beta,
            clip, input_forget, linear_before_reset, batch_first)
+};
+
+// The recurrent ops below keep TFLite's operands and gate layout: one weight matrix per gate.
+struct LstmSequenceAttrs {
+  Activation activation = Activation::Tanh;        // of the cell
+  float act_alpha = 0.0f, act_beta = 0.0f;         // clip: min, max
+  float cell_clip = 0.0f, projection_clip = 0.0f;  // 0: off
+  bool time_major = false;                         // [time, batch, in] instead of [batch, time, in]
+  bool diagonal_recurrent = false;  // recurrent weights are diagonals, stored as lists
+  bool asymmetric_quantize_inputs = false;
+  // Integer form: parameters of the gates before normalisation (input, forget, cell, output) and of
+  // the hidden state before projection.
+  std::vector<float> intermediate_scales = {};
+  std::vector<int64_t> intermediate_zero_points = {};
+  EC_ATTRS(LstmSequenceAttrs, activation, act_alpha, act_beta, cell_clip, projection_clip,
+           time_major, diagonal_recurrent, asymmetric_quantize_inputs, intermediate_scales,
+           intermediate_zero_points)
+};
+struct RnnSequenceAttrs {
+  Activation activation = Activation::Tanh;
+  float act_alpha = 0.0f, act_beta = 0.0f;
+  bool time_major = false;
+  bool asymmetric_quantize_inputs = false;
+  EC_ATTRS(RnnSequenceAttrs, activation, act_alpha, act_beta, time_major,
+           asymmetric_quantize_inputs)
+};
+struct SvdfAttrs {
+  int64_t rank = 1;  // filters per unit
+  Activation activation = Activation::None;
+  float act_alpha = 0.0f, act_beta = 0.0f;
+  bool asymmetric_quantize_inputs = false;
+  EC_ATTRS(SvdfAttrs, rank, activation, act_alpha, act_beta, asymmetric_quantize_inputs)
 };
 
 // dft(x, length?, axis?): x has a last dimension of 1 (real) or 2 (complex).
@@ -438,6 +487,10 @@ struct ReverseSequenceAttrs {
   int64_t batch_axis = 1, time_axis = 0;
   EC_ATTRS(ReverseSequenceAttrs, batch_axis, time_axis)
 };
+struct ReverseAttrs {
+  std::vector<int64_t> axes;
+  EC_ATTRS(ReverseAttrs, axes)
+};
 struct CenterCropPadAttrs {
   std::vector<int64_t> axes;
   EC_ATTRS(CenterCropPadAttrs, axes)
@@ -485,19 +538,40 @@ struct UniqueAttrs {
   EC_ATTRS(UniqueAttrs, flatten, axis, sorted)
 };
 
-// quantize(x, scale, zero_point?): saturate(round_half_even(x / scale) + zero_point).
+enum class Rounding : uint8_t { HalfEven, HalfAway };
+template <>
+struct EnumText<Rounding> {
+  static constexpr std::string_view kNames[] = {"half_even", "half_away"};
+};
+// quantize(x, scale?, zero_point?): saturate(round(x / scale) + zero_point). Without the operands
+// the parameters are those of the result's type.
 struct QuantizeAttrs {
   int64_t axis = 1;
   int64_t block_size = 0;  // 0: per tensor or per axis, by the rank of the scale
   DType dtype = DType::U8;
   bool saturate = true;  // 8-bit floats
-  EC_ATTRS(QuantizeAttrs, axis, block_size, dtype, saturate)
+  Rounding rounding = Rounding::HalfEven;
+  EC_ATTRS(QuantizeAttrs, axis, block_size, dtype, saturate, rounding)
 };
 struct DequantizeAttrs {
   int64_t axis = 1;
   int64_t block_size = 0;
   DType dtype = DType::F32;
   EC_ATTRS(DequantizeAttrs, axis, block_size, dtype)
+};
+// fake_quant(x): the nearest of 2^num_bits equal steps over a range that contains zero exactly.
+struct FakeQuantAttrs {
+  float min = 0.0f, max = 0.0f;
+  int64_t num_bits = 8;
+  bool narrow_range = false;  // the lowest step is not used
+  EC_ATTRS(FakeQuantAttrs, min, max, num_bits, narrow_range)
+};
+
+// custom(operands...): an op of another program, kept as it is; the types of the results are given.
+struct CustomAttrs {
+  std::string code;     // its name there
+  std::string options;  // its option bytes, in base64
+  EC_ATTRS(CustomAttrs, code, options)
 };
 
 // random_*(shape): the seed makes results repeatable.

@@ -3,6 +3,7 @@
 
 #include "ops/conv_core.h"
 #include "ops/define.h"
+#include "ops/quantized/kernels.h"
 #include "ops/window.h"
 
 namespace ec::ops {
@@ -297,13 +298,14 @@ EC_OP_DEF(Conv, .signature = "(x, w, bias?, residual?) -> y",
           .summary =
               "Convolution with groups, strides, dilations and pads, of any spatial rank: "
               "activation(x * w + bias + residual).",
-          .infer = infer_conv, .reference = reference_conv, .quant = QuantRule::WeightedSum,
-          .layout = LayoutRule::FollowsInput);
+          .infer = infer_conv, .reference = reference_conv, .quantized = quantized::conv,
+          .quant = QuantRule::WeightedSum, .layout = LayoutRule::FollowsInput);
 EC_OP_DEF(ConvTranspose, .signature = "(x, w, bias?) -> y",
           .summary =
               "Transposed convolution: every input element adds its scaled filter to the output; "
               "then bias and activation.",
           .infer = infer_conv_transpose, .reference = reference_conv_transpose,
-          .quant = QuantRule::WeightedSum, .layout = LayoutRule::FollowsInput);
+          .quantized = quantized::conv_transpose, .quant = QuantRule::WeightedSum,
+          .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops

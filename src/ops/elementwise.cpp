@@ -4,6 +4,8 @@ namespace ec::ops {
 
 Status check_type(const InferContext& ctx, size_t operand, const TypeClass& types) {
   if (types.accepts(ctx.dtype(operand))) return {};
+  // Integers with parameters stand for real numbers.
+  if (ctx.type(operand).quant && types.accepts(DType::F32)) return {};
   return ctx.bad_type("operand " + std::to_string(operand) + " is " + operand_text(ctx, operand) +
                       "; the elements must be " + std::string(types.what));
 }

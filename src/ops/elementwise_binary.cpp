@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 #include "ops/shape_rules.h"
 #include "ops/shape_values.h"
 #include "support/rounding.h"
@@ -70,6 +71,34 @@ struct TruncatedModFn {
   }
 };
 
+struct SquaredDifferenceFn {
+  template <class C>
+  C operator()(C a, C b) const {
+    const C difference = SubFn{}(a, b);
+    return MulFn{}(difference, difference);
+  }
+};
+struct FloorDivFn {
+  template <class C>
+  C operator()(C a, C b) const {
+    if constexpr (std::is_floating_point_v<C>) {
+      return std::floor(a / b);
+    } else {
+      const C quotient = divide_truncated(a, b);
+      // The remainder has the sign of a where the quotient was rounded up.
+      const bool rounded_up =
+          std::is_signed_v<C> && wrapping_mul(quotient, b) != a && ((a < 0) != (b < 0));
+      return rounded_up ? wrapping_sub(quotient, C{1}) : quotient;
+    }
+  }
+};
+struct Atan2Fn {
+  template <class C>
+  C operator()(C a, C b) const {
+    return std::atan2(a, b);
+  }
+};
+
 // --- loops --------------------------------------------------------------------------------------
 template <class C, class F>
 Status pair_as(KernelContext& ctx, const F& f) {
@@ -124,6 +153,17 @@ Status check_divisor(KernelContext& ctx) {
 Status divide(KernelContext& ctx) {
   EC_CHECK_OK(check_divisor(ctx));
   return pair_numeric<DivFn>(ctx);
+}
+
+Status floor_divide(KernelContext& ctx) {
+  EC_CHECK_OK(check_divisor(ctx));
+  return pair_numeric<FloorDivFn>(ctx);
+}
+
+template <class F>
+Status pair_float(KernelContext& ctx) {
+  return with_float_type(ctx.input(0).dtype,
+                         [&](auto c) { return pair_as<decltype(c)>(ctx, F{}); });
 }
 
 Status modulo(KernelContext& ctx) {
@@ -299,16 +339,21 @@ constexpr OpTraits kSwaps{.elementwise = true, .commutative = true};
 
 }  // namespace
 
-#define EC_PAIR_OP(Name, traits_of, infer_fn, kernel, quant_rule, text)             \
-  EC_OP_DEF(Name, .signature = "(a, b) -> y", .summary = text, .traits = traits_of, \
-            .infer = infer_fn, .reference = kernel, .quant = QuantRule::quant_rule, \
-            .layout = LayoutRule::Agnostic)
+#define EC_INTEGER_PAIR_OP(Name, traits_of, infer_fn, kernel, integer_kernel, quant_rule, text) \
+  EC_OP_DEF(Name, .signature = "(a, b) -> y", .summary = text, .traits = traits_of,             \
+            .infer = infer_fn, .reference = kernel, .quantized = integer_kernel,                \
+            .quant = QuantRule::quant_rule, .layout = LayoutRule::Agnostic)
+#define EC_PAIR_OP(Name, traits_of, infer_fn, kernel, quant_rule, text) \
+  EC_INTEGER_PAIR_OP(Name, traits_of, infer_fn, kernel, nullptr, quant_rule, text)
 
-EC_PAIR_OP(Add, kSwaps, (infer_pair<kNumbers, known_add>), pair_numeric<AddFn>, Free, "a + b.");
-EC_PAIR_OP(Sub, kPlain, (infer_pair<kNumbers, known_sub>), pair_numeric<SubFn>, Free, "a - b.");
-EC_PAIR_OP(Mul, kSwaps, (infer_pair<kNumbers, known_mul>), pair_numeric<MulFn>, Free, "a * b.");
-EC_PAIR_OP(Div, kPlain, (infer_pair<kNumbers, known_div>), divide, Free,
-           "a / b; integers round towards zero.");
+EC_INTEGER_PAIR_OP(Add, kSwaps, (infer_pair<kNumbers, known_add>), pair_numeric<AddFn>,
+                   quantized::add, Free, "a + b.");
+EC_INTEGER_PAIR_OP(Sub, kPlain, (infer_pair<kNumbers, known_sub>), pair_numeric<SubFn>,
+                   quantized::sub, Free, "a - b.");
+EC_INTEGER_PAIR_OP(Mul, kSwaps, (infer_pair<kNumbers, known_mul>), pair_numeric<MulFn>,
+                   quantized::mul, Free, "a * b.");
+EC_INTEGER_PAIR_OP(Div, kPlain, (infer_pair<kNumbers, known_div>), divide, quantized::div, Free,
+                   "a / b; integers round towards zero.");
 EC_PAIR_OP(Pow, kPlain, infer_power, power, Never,
            "a to the power of b, in the type of a; b may have another type.");
 EC_PAIR_OP(Mod, kPlain, (infer_pair<kNumbers, known_mod>), modulo, Never,
@@ -317,6 +362,13 @@ EC_PAIR_OP(Max, kSwaps, (infer_pair<kNumbers, known_max>), pair_numeric<MaxFn>, 
            "The larger of a and b; NaN when one is.");
 EC_PAIR_OP(Min, kSwaps, (infer_pair<kNumbers, known_min>), pair_numeric<MinFn>, SameAsInput,
            "The smaller of a and b; NaN when one is.");
+EC_INTEGER_PAIR_OP(SquaredDifference, kSwaps, infer_pair<kNumbers>,
+                   pair_numeric<SquaredDifferenceFn>, quantized::squared_difference, Free,
+                   "(a - b) squared.");
+EC_PAIR_OP(FloorDiv, kPlain, infer_pair<kNumbers>, floor_divide, Never,
+           "a / b rounded down, also for integers.");
+EC_PAIR_OP(Atan2, kPlain, infer_pair<kFloats>, pair_float<Atan2Fn>, Never,
+           "The angle of the point (b, a), in radians.");
 EC_PAIR_OP(And, kSwaps, (infer_pair<kBooleans, known_and>), logic<AndFn>, Never, "Logical and.");
 EC_PAIR_OP(Or, kSwaps, (infer_pair<kBooleans, known_or>), logic<OrFn>, Never, "Logical or.");
 EC_PAIR_OP(Xor, kSwaps, infer_pair<kBooleans>, logic<XorFn>, Never, "Logical exclusive or.");
@@ -329,17 +381,19 @@ EC_PAIR_OP(BitwiseXor, kSwaps, infer_pair<kIntegers>, pair_integer<BitwiseXorFn>
 EC_PAIR_OP(
     BitShift, kPlain, infer_pair<kIntegers>, bit_shift, Never,
     "a shifted by b bits; right shifts keep the sign, shifts beyond the width leave only it.");
-EC_PAIR_OP(Equal, kSwaps, (infer_compare<kAnything, known_equal>), compare<EqualFn>, Never,
-           "True where a equals b.");
-EC_PAIR_OP(Less, kPlain, (infer_compare<kNumbers, known_lt>), compare<LessFn>, Never,
-           "True where a is less than b.");
-EC_PAIR_OP(LessOrEqual, kPlain, (infer_compare<kNumbers, known_le>), compare<LessOrEqualFn>, Never,
-           "True where a is at most b.");
-EC_PAIR_OP(Greater, kPlain, (infer_compare<kNumbers, known_gt>), compare<GreaterFn>, Never,
-           "True where a is greater than b.");
-EC_PAIR_OP(GreaterOrEqual, kPlain, (infer_compare<kNumbers, known_ge>), compare<GreaterOrEqualFn>,
-           Never, "True where a is at least b.");
+EC_INTEGER_PAIR_OP(Equal, kSwaps, (infer_compare<kAnything, known_equal>), compare<EqualFn>,
+                   quantized::equal, Never, "True where a equals b.");
+EC_INTEGER_PAIR_OP(Less, kPlain, (infer_compare<kNumbers, known_lt>), compare<LessFn>,
+                   quantized::less, Never, "True where a is less than b.");
+EC_INTEGER_PAIR_OP(LessOrEqual, kPlain, (infer_compare<kNumbers, known_le>), compare<LessOrEqualFn>,
+                   quantized::less_or_equal, Never, "True where a is at most b.");
+EC_INTEGER_PAIR_OP(Greater, kPlain, (infer_compare<kNumbers, known_gt>), compare<GreaterFn>,
+                   quantized::greater, Never, "True where a is greater than b.");
+EC_INTEGER_PAIR_OP(GreaterOrEqual, kPlain, (infer_compare<kNumbers, known_ge>),
+                   compare<GreaterOrEqualFn>, quantized::greater_or_equal, Never,
+                   "True where a is at least b.");
 #undef EC_PAIR_OP
+#undef EC_INTEGER_PAIR_OP
 
 EC_OP_DEF(Where, .signature = "(condition, x, y) -> z",
           .summary = "x where the condition is true, else y.", .traits = {.elementwise = true},

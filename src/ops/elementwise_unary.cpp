@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 #include "ops/shape_values.h"
 #include "support/rounding.h"
 
@@ -169,7 +170,7 @@ EC_OP_DEF(Identity, .signature = "(x) -> y", .summary = "The operand itself.",
           .quant = QuantRule::SameAsInput, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Abs, .signature = "(x) -> y", .summary = "Absolute value; the lowest integer wraps.",
           .traits = {.elementwise = true}, .infer = infer_abs, .reference = map_numeric<AbsFn>,
-          .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+          .quantized = quantized::abs, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Neg, .signature = "(x) -> y", .summary = "Negation; integers wrap.",
           .traits = {.elementwise = true}, .infer = infer_neg, .reference = map_numeric<NegFn>,
           .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
@@ -192,35 +193,35 @@ EC_OP_DEF(IsInf, .signature = "(x) -> y",
           .layout = LayoutRule::Agnostic);
 
 // A function of floats whose quantised form is a table of all inputs.
-#define EC_FLOAT_OP(Name, text)                                                              \
+#define EC_FLOAT_OP(Name, integer_kernel, text)                                              \
   EC_OP_DEF(Name, .signature = "(x) -> y", .summary = text, .traits = {.elementwise = true}, \
             .infer = infer_unary<kFloats>, .reference = map_float<Name##Fn>,                 \
-            .quant = QuantRule::Free, .layout = LayoutRule::Agnostic)
-EC_FLOAT_OP(Exp, "e to the power of x.");
-EC_FLOAT_OP(Log, "Natural logarithm.");
-EC_FLOAT_OP(Sqrt, "Square root; NaN below zero.");
-EC_FLOAT_OP(Rsqrt, "1 / sqrt(x).");
-EC_FLOAT_OP(Reciprocal, "1 / x.");
-EC_FLOAT_OP(Floor, "Largest integer not above x.");
-EC_FLOAT_OP(Ceil, "Smallest integer not below x.");
-EC_FLOAT_OP(Round, "Nearest integer, halves to the even one.");
-EC_FLOAT_OP(Sin, "Sine of radians.");
-EC_FLOAT_OP(Cos, "Cosine of radians.");
-EC_FLOAT_OP(Tan, "Tangent of radians.");
-EC_FLOAT_OP(Asin, "Inverse sine.");
-EC_FLOAT_OP(Acos, "Inverse cosine.");
-EC_FLOAT_OP(Atan, "Inverse tangent.");
-EC_FLOAT_OP(Sinh, "Hyperbolic sine.");
-EC_FLOAT_OP(Cosh, "Hyperbolic cosine.");
-EC_FLOAT_OP(Asinh, "Inverse hyperbolic sine.");
-EC_FLOAT_OP(Acosh, "Inverse hyperbolic cosine.");
-EC_FLOAT_OP(Atanh, "Inverse hyperbolic tangent.");
+            .quantized = integer_kernel, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic)
+EC_FLOAT_OP(Exp, quantized::exp, "e to the power of x.");
+EC_FLOAT_OP(Log, quantized::log, "Natural logarithm.");
+EC_FLOAT_OP(Sqrt, quantized::sqrt, "Square root; NaN below zero.");
+EC_FLOAT_OP(Rsqrt, quantized::rsqrt, "1 / sqrt(x).");
+EC_FLOAT_OP(Reciprocal, nullptr, "1 / x.");
+EC_FLOAT_OP(Floor, nullptr, "Largest integer not above x.");
+EC_FLOAT_OP(Ceil, nullptr, "Smallest integer not below x.");
+EC_FLOAT_OP(Round, nullptr, "Nearest integer, halves to the even one.");
+EC_FLOAT_OP(Sin, nullptr, "Sine of radians.");
+EC_FLOAT_OP(Cos, nullptr, "Cosine of radians.");
+EC_FLOAT_OP(Tan, nullptr, "Tangent of radians.");
+EC_FLOAT_OP(Asin, nullptr, "Inverse sine.");
+EC_FLOAT_OP(Acos, nullptr, "Inverse cosine.");
+EC_FLOAT_OP(Atan, nullptr, "Inverse tangent.");
+EC_FLOAT_OP(Sinh, nullptr, "Hyperbolic sine.");
+EC_FLOAT_OP(Cosh, nullptr, "Hyperbolic cosine.");
+EC_FLOAT_OP(Asinh, nullptr, "Inverse hyperbolic sine.");
+EC_FLOAT_OP(Acosh, nullptr, "Inverse hyperbolic cosine.");
+EC_FLOAT_OP(Atanh, nullptr, "Inverse hyperbolic tangent.");
 #undef EC_FLOAT_OP
 
 EC_OP_DEF(Tanh, .signature = "(x) -> y", .summary = "Hyperbolic tangent.",
           .traits = {.elementwise = true}, .infer = infer_unary<kFloats>,
-          .reference = map_float<TanhFn>, .quant = QuantRule::FixedOutput,
-          .layout = LayoutRule::Agnostic);
+          .reference = map_float<TanhFn>, .quantized = quantized::tanh,
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Erf, .signature = "(x) -> y", .summary = "Error function; integers truncate its value.",
           .traits = {.elementwise = true}, .infer = infer_unary<kNumbers>,
           .reference = map_float<ErfFn>, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);

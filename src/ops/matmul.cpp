@@ -7,6 +7,7 @@
 #include "ops/activation_fn.h"
 #include "ops/define.h"
 #include "ops/matrix_product.h"
+#include "ops/quantized/kernels.h"
 
 namespace ec::ops {
 namespace {
@@ -317,14 +318,14 @@ EC_OP_DEF(MatMul, .signature = "(a, b, bias?) -> y",
           .summary =
               "Matrix product of the last two dimensions, broadcast over the others: "
               "activation(alpha * a b + bias). Operands of rank 1 are a row (a) or a column (b).",
-          .infer = infer_matmul, .reference = reference_matmul, .quant = QuantRule::WeightedSum,
-          .layout = LayoutRule::Fixed);
+          .infer = infer_matmul, .reference = reference_matmul, .quantized = quantized::matmul,
+          .quant = QuantRule::WeightedSum, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Gemm, .signature = "(a, b, c?) -> y",
           .summary =
               "activation(alpha * a b + beta * c) of matrices, each transposed on request; c is "
               "broadcast.",
-          .infer = infer_gemm, .reference = reference_gemm, .quant = QuantRule::WeightedSum,
-          .layout = LayoutRule::Fixed);
+          .infer = infer_gemm, .reference = reference_gemm, .quantized = quantized::gemm,
+          .quant = QuantRule::WeightedSum, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Det, .signature = "(x) -> y",
           .summary = "Determinant of the square matrices in the last two dimensions.",
           .infer = infer_det, .reference = reference_det, .quant = QuantRule::Never,

@@ -6,6 +6,7 @@
 #include "ops/define.h"
 #include "ops/dim_math.h"
 #include "ops/move.h"
+#include "ops/quantized/kernels.h"
 
 namespace ec::ops {
 namespace {
@@ -380,7 +381,8 @@ EC_OP_DEF(Transpose, .signature = "(x) -> y",
           .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Concat, .signature = "(inputs...) -> y",
           .summary = "The inputs one after another along axis.", .infer = infer_concat,
-          .reference = concat, .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .reference = concat, .quantized = quantized::concat, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Split, .signature = "(x, split?) -> (outputs...)",
           .summary =
               "Cuts x along axis into parts of the given sizes, or into equal parts with "

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/define.h"
+#include "ops/quantized/kernels.h"
 #include "ops/window.h"
 
 namespace ec::ops {
@@ -28,7 +29,7 @@ Result<std::optional<Shape>> infer_pooled_shape(const InferContext& ctx, const A
 }
 
 Status check_float(const InferContext& ctx) {
-  if (!is_float(ctx.dtype(0)))
+  if (!is_float(ctx.dtype(0)) && !ctx.type(0).quant)
     return ctx.bad_type("pooling needs a float type, not " + operand_text(ctx, 0));
   return {};
 }
@@ -295,7 +296,8 @@ EC_OP_DEF(MaxPool, .signature = "(x) -> (y, indices?)",
 EC_OP_DEF(AvgPool, .signature = "(x) -> y",
           .summary = "Mean of each window; padding counts as zeros or not at all.",
           .infer = infer_float_pool<PoolAttrs>, .reference = reference_avg_pool,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+          .quantized = quantized::avg_pool, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::FollowsInput);
 EC_OP_DEF(LpPool, .signature = "(x) -> y", .summary = "p-norm of each window.",
           .infer = infer_float_pool<LpPoolAttrs>, .reference = reference_lp_pool,
           .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);

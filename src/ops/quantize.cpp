@@ -7,6 +7,7 @@
 
 #include "ops/axis.h"
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 #include "support/rounding.h"
 
 namespace ec::ops {
@@ -123,8 +124,9 @@ void quantize_as(KernelContext& ctx, const Granularity& g) {
   if (is_integer(y.dtype)) {
     const auto low = static_cast<C>(lowest_integer(y.dtype));
     const auto high = static_cast<C>(highest_integer(y.dtype));
-    map([low, high](C v, C s, C z) {
-      const C q = round_half_even(v / s) + z;
+    const bool half_away = ctx.attrs<QuantizeAttrs>().rounding == Rounding::HalfAway;
+    map([low, high, half_away](C v, C s, C z) {
+      const C q = (half_away ? round_half_away(v / s) : round_half_even(v / s)) + z;
       return q > low ? std::min(q, high) : low;
     });
   } else {
@@ -140,6 +142,7 @@ Status quantize(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<QuantizeAttrs>();
   const ConstView& x = ctx.input(0);
   if (x.count() == 0) return {};
+  if (!ctx.has(1)) return ctx.fail("no scale is given and the result carries no parameters");
   EC_TRY(const Granularity g, granularity_of(ctx, attrs.axis, attrs.block_size));
   // Integers need more digits than float has; 8-bit floats have fewer.
   const bool wide = x.dtype == DType::F64 || is_integer(x.dtype);
@@ -165,6 +168,7 @@ Status dequantize(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<DequantizeAttrs>();
   const ConstView& x = ctx.input(0);
   if (x.count() == 0) return {};
+  if (!ctx.has(1)) return ctx.fail("no scale is given and the input carries no parameters");
   EC_TRY(const Granularity g, granularity_of(ctx, attrs.axis, attrs.block_size));
   if (x.dtype == DType::I32 || attrs.dtype == DType::F64)
     dequantize_as<double>(ctx, g);
@@ -191,7 +195,39 @@ Status dynamic_quantize(KernelContext& ctx) {
   return {};
 }
 
+// The range moved so that zero falls on a step, then the nearest step.
+Status fake_quant(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<FakeQuantAttrs>();
+  const float lowest = attrs.narrow_range ? 1.0f : 0.0f;
+  const auto highest = static_cast<float>((int64_t{1} << attrs.num_bits) - 1);
+  const float scale = (attrs.max - attrs.min) / (highest - lowest);
+  const float wanted = lowest - attrs.min / scale;
+  const float zero = round_half_away(std::clamp(wanted, lowest, highest));
+  const float low = (lowest - zero) * scale, high = (highest - zero) * scale;
+  const float steps = 1.0f / scale;
+  const Reader<float> x(ctx.input(0));
+  Writer<float> y(ctx.output(0));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float inside = std::min(high, std::max(low, x[i]));
+    y[i] = round_half_away((inside - low) * steps) * scale + low;
+  }
+  y.commit();
+  return {};
+}
+
 // --- inference ----------------------------------------------------------------------------------
+Status infer_fake_quant(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<FakeQuantAttrs>();
+  EC_CHECK_OK(check_type(ctx, 0, kFloats));
+  if (attrs.num_bits < 2 || attrs.num_bits > 16)
+    return ctx.bad_value("num_bits is " + std::to_string(attrs.num_bits) +
+                         "; 2 to 16 are possible");
+  if (!(attrs.min <= 0.0f && attrs.max >= 0.0f && attrs.min < attrs.max) ||
+      !std::isfinite(attrs.max - attrs.min))
+    return ctx.bad_value("the range must be finite and contain zero");
+  return infer_same_as_first(ctx);
+}
+
 Dim ceil_div(const Dim& size, int64_t block) {
   if (!size.is_static()) return block == 1 ? size : Dim::unknown();
   return size.size() / block + (size.size() % block != 0 ? 1 : 0);
@@ -257,13 +293,17 @@ Status check_scale_type(const InferContext& ctx) {
 
 Status infer_quantize(InferContext& ctx) {
   const auto& attrs = ctx.attrs<QuantizeAttrs>();
-  if (!is_float(ctx.dtype(0)) && ctx.dtype(0) != DType::I32)
+  const bool from_metadata = !ctx.has(1);
+  const bool is_stored = from_metadata && ctx.type(0).quant.has_value();
+  if (!is_float(ctx.dtype(0)) && ctx.dtype(0) != DType::I32 && !is_stored)
     return ctx.bad_type("input is " + operand_text(ctx, 0) + "; it must be floating point or i32");
-  if (!is_quantized_type(attrs.dtype))
+  if (!is_quantized_type(attrs.dtype) && !(from_metadata && attrs.dtype == DType::I32))
     return ctx.bad_type(std::string(dtype_name(attrs.dtype)) + " is not a quantised type");
-  EC_CHECK_OK(check_scale_type(ctx));
-  EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
-  EC_CHECK_OK(check_zero_point(ctx, attrs.dtype));
+  if (!from_metadata) {
+    EC_CHECK_OK(check_scale_type(ctx));
+    EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
+    EC_CHECK_OK(check_zero_point(ctx, attrs.dtype));
+  }
   ctx.set(0, attrs.dtype, ctx.shape(0));
   return {};
 }
@@ -274,9 +314,11 @@ Status infer_dequantize(InferContext& ctx) {
     return ctx.bad_type("input is " + operand_text(ctx, 0) + "; it must have a quantised type");
   if (!is_float(attrs.dtype))
     return ctx.bad_type(std::string(dtype_name(attrs.dtype)) + " is not a floating point type");
-  EC_CHECK_OK(check_scale_type(ctx));
-  EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
-  EC_CHECK_OK(check_zero_point(ctx, ctx.dtype(0)));
+  if (ctx.has(1)) {
+    EC_CHECK_OK(check_scale_type(ctx));
+    EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
+    EC_CHECK_OK(check_zero_point(ctx, ctx.dtype(0)));
+  }
   ctx.set(0, attrs.dtype, ctx.shape(0));
   return {};
 }
@@ -291,21 +333,30 @@ Status infer_dynamic_quantize(InferContext& ctx) {
 
 }  // namespace
 
-EC_OP_DEF(Quantize, .signature = "(x, scale, zero_point?) -> y",
+EC_OP_DEF(
+    Quantize, .signature = "(x, scale?, zero_point?) -> y",
+    .summary =
+        "saturate(round(x / scale) + zero_point), with parameters per tensor, per index of an "
+        "axis or per block along it. Without a scale the parameters are the result's own, and "
+        "x may be quantised already.",
+    .infer = infer_quantize, .reference = quantize, .quantized = quantized::quantize,
+    .layout = LayoutRule::AxisAttr);
+EC_OP_DEF(Dequantize, .signature = "(x, scale?, zero_point?) -> y",
           .summary =
-              "saturate(round_half_even(x / scale) + zero_point), with parameters per "
-              "tensor, per index of an axis or per block along it.",
-          .infer = infer_quantize, .reference = quantize, .layout = LayoutRule::AxisAttr);
-EC_OP_DEF(Dequantize, .signature = "(x, scale, zero_point?) -> y",
-          .summary =
-              "(x - zero_point) * scale, with parameters per tensor, per index of an axis "
-              "or per block along it.",
-          .infer = infer_dequantize, .reference = dequantize, .layout = LayoutRule::AxisAttr);
+              "(x - zero_point) * scale, with parameters per tensor, per index of an axis or per "
+              "block along it. Without a scale the parameters are those of x.",
+          .infer = infer_dequantize, .reference = dequantize, .quantized = quantized::dequantize,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(DynamicQuantize, .signature = "(x) -> (y, scale, zero_point)",
           .summary =
               "Quantises to u8 with the scale and zero point of the tensor's own range, "
               "widened to hold 0.",
           .infer = infer_dynamic_quantize, .reference = dynamic_quantize,
           .layout = LayoutRule::Agnostic);
+EC_OP_DEF(
+    FakeQuant, .signature = "(x) -> y",
+    .summary = "x rounded to the nearest of 2^num_bits equal steps over a range, kept as a float.",
+    .traits = {.elementwise = true}, .infer = infer_fake_quant, .reference = fake_quant,
+    .layout = LayoutRule::Agnostic);
 
 }  // namespace ec::ops

@@ -7,6 +7,7 @@
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 #include "ops/shape_rules.h"
 #include "support/rounding.h"
 
@@ -294,26 +295,30 @@ Status infer_reduce(InferContext& ctx) {
 
 }  // namespace
 
-#define EC_REDUCE(Name, infer_fn, kernel, quant_rule, text)                           \
-  EC_OP_DEF(Name, .signature = "(x, axes?) -> y", .summary = text, .infer = infer_fn, \
-            .reference = kernel, .quant = QuantRule::quant_rule, .layout = LayoutRule::AxisAttr)
+#define EC_REDUCE(Name, infer_fn, kernel, integer_kernel, quant_rule, text)                   \
+  EC_OP_DEF(Name, .signature = "(x, axes?) -> y", .summary = text, .infer = infer_fn,         \
+            .reference = kernel, .quantized = integer_kernel, .quant = QuantRule::quant_rule, \
+            .layout = LayoutRule::AxisAttr)
 
-EC_REDUCE(ReduceSum, (infer_reduce<kNumbers, known_add>), reduce<Sum>, Free, "Sum over axes.");
-EC_REDUCE(ReduceMean, infer_reduce<kNumbers>, reduce<Mean>, Free, "Mean over axes.");
-EC_REDUCE(ReduceMax, (infer_reduce<kAnything, known_max>), reduce<Max>, SameAsInput,
-          "Maximum over axes; NaN when there is one, the lowest value for none.");
-EC_REDUCE(ReduceMin, (infer_reduce<kAnything, known_min>), reduce<Min>, SameAsInput,
-          "Minimum over axes; NaN when there is one, the highest value for none.");
-EC_REDUCE(ReduceProd, (infer_reduce<kNumbers, known_mul>), reduce<Prod>, Never,
-          "Product over axes.");
-EC_REDUCE(ReduceL1, infer_reduce<kNumbers>, reduce<L1>, Never, "Sum of magnitudes over axes.");
-EC_REDUCE(ReduceL2, infer_reduce<kNumbers>, reduce_real<L2>, Never,
+EC_REDUCE(ReduceSum, (infer_reduce<kNumbers, known_add>), reduce<Sum>, quantized::reduce_sum, Free,
+          "Sum over axes.");
+EC_REDUCE(ReduceMean, infer_reduce<kNumbers>, reduce<Mean>, quantized::reduce_mean, Free,
+          "Mean over axes.");
+EC_REDUCE(ReduceMax, (infer_reduce<kAnything, known_max>), reduce<Max>, quantized::same_parameters,
+          SameAsInput, "Maximum over axes; NaN when there is one, the lowest value for none.");
+EC_REDUCE(ReduceMin, (infer_reduce<kAnything, known_min>), reduce<Min>, quantized::same_parameters,
+          SameAsInput, "Minimum over axes; NaN when there is one, the highest value for none.");
+EC_REDUCE(ReduceProd, (infer_reduce<kNumbers, known_mul>), reduce<Prod>, quantized::reduce_prod,
+          Never, "Product over axes.");
+EC_REDUCE(ReduceL1, infer_reduce<kNumbers>, reduce<L1>, nullptr, Never,
+          "Sum of magnitudes over axes.");
+EC_REDUCE(ReduceL2, infer_reduce<kNumbers>, reduce_real<L2>, nullptr, Never,
           "Square root of the sum of squares over axes.");
-EC_REDUCE(ReduceLogSum, infer_reduce<kNumbers>, reduce_real<LogSum>, Never,
+EC_REDUCE(ReduceLogSum, infer_reduce<kNumbers>, reduce_real<LogSum>, nullptr, Never,
           "Logarithm of the sum over axes.");
-EC_REDUCE(ReduceLogSumExp, infer_reduce<kNumbers>, log_sum_exp, Never,
+EC_REDUCE(ReduceLogSumExp, infer_reduce<kNumbers>, log_sum_exp, nullptr, Never,
           "Logarithm of the sum of exponentials over axes.");
-EC_REDUCE(ReduceSumSquare, infer_reduce<kNumbers>, reduce<SumSquare>, Never,
+EC_REDUCE(ReduceSumSquare, infer_reduce<kNumbers>, reduce<SumSquare>, nullptr, Never,
           "Sum of squares over axes.");
 #undef EC_REDUCE
 

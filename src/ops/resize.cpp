@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/define.h"
+#include "ops/quantized/kernels.h"
 #include "ops/resize_taps.h"
 
 namespace ec::ops {
@@ -246,7 +247,7 @@ EC_OP_DEF(Resize, .signature = "(x, roi?, scales?, sizes?) -> y",
           .summary =
               "Resamples the listed axes to scales or sizes by nearest, linear or cubic "
               "interpolation, on request with an anti-aliasing filter.",
-          .infer = infer_resize, .reference = reference_resize, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .infer = infer_resize, .reference = reference_resize, .quantized = quantized::resize,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
 
 }  // namespace ec::ops

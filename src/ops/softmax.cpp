@@ -6,6 +6,7 @@
 
 #include "ops/axis.h"
 #include "ops/elementwise.h"
+#include "ops/quantized/kernels.h"
 
 namespace ec::ops {
 namespace {
@@ -130,10 +131,12 @@ Status infer_softmax(InferContext& ctx) {
 EC_OP_DEF(Softmax, .signature = "(x) -> y",
           .summary = "exp(x) / sum(exp(x)) along an axis: positive numbers that add up to 1.",
           .infer = infer_softmax, .reference = run_softmax<Form::Softmax>,
-          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
+          .quantized = quantized::softmax, .quant = QuantRule::FixedOutput,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(LogSoftmax, .signature = "(x) -> y", .summary = "log(softmax(x)) along an axis.",
           .infer = infer_softmax, .reference = run_softmax<Form::LogSoftmax>,
-          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
+          .quantized = quantized::log_softmax, .quant = QuantRule::FixedOutput,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Hardmax, .signature = "(x) -> y",
           .summary = "1 at the first maximum along an axis, 0 elsewhere.", .infer = infer_softmax,
           .reference = run_softmax<Form::Hardmax>, .layout = LayoutRule::AxisAttr);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "ops/kernel.h"
 #include "ops/op_case.h"
 
 namespace ec::test {
@@ -78,6 +79,50 @@ TEST(Quantize, PerAxisAndBlocks) {
                {x, f32({1, 3}, {1, 2, 3})},
                {u8({2, 3}, {2, 2, 2, 2, 2, 2})},
                QuantizeAttrs{.axis = 0, .block_size = 2}});
+}
+
+TEST(Quantize, HalvesAwayFromZero) {
+  expect_case({OpKind::Quantize,
+               {f32({4}, {1, 3, -1, -3}), scalar(DType::F32, 2), scalar(DType::I8, 1)},
+               {i8({4}, {2, 3, 0, -1})},
+               QuantizeAttrs{.dtype = DType::I8, .rounding = Rounding::HalfAway}});
+}
+
+// A graph of one op whose tensors carry parameters; returns the result's elements.
+Result<Value> run_with_parameters(OpKind kind, const Value& x, std::optional<QuantParams> from,
+                                  std::optional<QuantParams> to, Attrs attrs) {
+  Graph graph;
+  TensorType type = x.type();
+  type.quant = std::move(from);
+  Tensor* input = graph.add_input("x", std::move(type));
+  EC_TRY(Tensor * y, graph.add_single(kind, {input}, std::move(attrs)));
+  graph.set_quant(y, std::move(to));
+  graph.add_output("y", y);
+  EC_TRY(auto results, interpret(graph, std::span(&x, 1)));
+  return results[0];
+}
+
+TEST(Quantize, ParametersOfTheTensors) {
+  const QuantParams half{{0.5f}, {-3}}, axis{{1.0f, 2.0f}, {0, 1}, 0};
+  const QuantizeAttrs i8_away{.dtype = DType::I8, .rounding = Rounding::HalfAway};
+  auto q =
+      run_with_parameters(OpKind::Quantize, f32({4}, {0.25, -0.25, 100, -1}), {}, half, i8_away);
+  ASSERT_TRUE(q.ok());
+  expect_equal(*q, i8({4}, {-2, -4, 127, -5}));
+  q = run_with_parameters(OpKind::Quantize, f32({2, 2}, {1, 2, 3, 4}), {}, axis, i8_away);
+  ASSERT_TRUE(q.ok());
+  expect_equal(*q, i8({2, 2}, {1, 2, 3, 3}));
+  // Requantisation: (q + 3) / 2 in fixed point; ties away from zero on both sides.
+  q = run_with_parameters(OpKind::Quantize, i8({4}, {0, -4, 127, -128}), half,
+                          QuantParams{{1.0f}, {10}}, i8_away);
+  ASSERT_TRUE(q.ok());
+  expect_equal(*q, i8({4}, {12, 10, 75, -52}));
+  q = run_with_parameters(OpKind::Dequantize, i8({2}, {0, -4}), half, {}, DequantizeAttrs{});
+  ASSERT_TRUE(q.ok());
+  expect_equal(*q, f32({2}, {1.5, -0.5}));
+  EXPECT_FALSE(run_with_parameters(OpKind::Quantize, f32({1}, {1}), {}, {}, i8_away).ok());
+  EXPECT_FALSE(
+      run_with_parameters(OpKind::Dequantize, i8({1}, {1}), {}, {}, DequantizeAttrs{}).ok());
 }
 
 TEST(Dequantize, Granularities) {

@@ -1,0 +1,156 @@
+// Sums, means and products of quantised elements over axes, and average pooling.
+#include <bit>
+
+#include "ops/convert.h"
+#include "ops/move.h"
+#include "ops/quantized/kernels.h"
+#include "ops/quantized/params.h"
+#include "ops/window.h"
+
+namespace ec::quantized {
+namespace {
+
+// For each element of x the place of its result, in order of x.
+template <class F>
+Status for_each_reduced(KernelContext& ctx, F&& f) {
+  const ConstView& x = ctx.input(0);
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  std::vector<bool> reduced(x.rank(), !ctx.has(1));
+  if (ctx.has(1)) {
+    const std::vector<int64_t> axes = read_ints(ctx, 1);
+    if (axes.empty()) reduced.assign(x.rank(), !attrs.noop_with_empty_axes);
+    for (const int64_t axis : axes) {
+      const int64_t a = axis < 0 ? axis + static_cast<int64_t>(x.rank()) : axis;
+      if (a < 0 || a >= static_cast<int64_t>(x.rank()))
+        return ctx.fail("axis " + std::to_string(axis) + " is outside the input");
+      reduced[static_cast<size_t>(a)] = true;
+    }
+  }
+  std::vector<int64_t> strides(x.rank(), 0);
+  int64_t step = 1;
+  for (size_t d = x.rank(); d-- > 0;)
+    if (!reduced[d]) {
+      strides[d] = step;
+      step *= x.shape[d];
+    }
+  if (step != ctx.output(0).count()) return ctx.fail("the result does not fit the axes");
+  if (x.count() == 0) return {};
+  IndexWalker walker(x.shape);
+  size_t at = 0;
+  do f(at++, static_cast<size_t>(walker.offset(strides)));
+  while (walker.next());
+  return {};
+}
+
+Status sum_or_mean(KernelContext& ctx, bool mean) {
+  EC_TRY(const Params in, input_params(ctx, 0));
+  EC_TRY(const Params out, output_params(ctx));
+  const DType dtype = ctx.input(0).dtype;
+  if (!with_stored_type(dtype, [](auto) {}) || dtype != ctx.output(0).dtype)
+    return unsupported_type(ctx, dtype);
+  const MutableView& y = ctx.output(0);
+  if (y.count() == 0) return {};
+  const Reader<int64_t> x(ctx.input(0));
+  std::vector<int64_t> sums(static_cast<size_t>(y.count()), 0);
+  EC_CHECK_OK(for_each_reduced(ctx, [&](size_t from, size_t to) { sums[to] += x[from]; }));
+  const int64_t count = ctx.input(0).count() / y.count();
+  Multiplier m = quantize_multiplier(in.scale / out.scale);
+  if (mean && count > 0) {
+    // The division by the count goes into the factor, as far as its bits allow.
+    const int bits = 63 - std::countl_zero(static_cast<uint64_t>(count));
+    const int shift = std::min({bits, 32, 31 + m.shift});
+    m.value = static_cast<int32_t>((int64_t{m.value} << std::max(shift, 0)) / count);
+    m.shift -= shift;
+  }
+  const Range range = type_range(dtype);
+  for (int64_t& sum : sums) {
+    const auto centred = static_cast<int32_t>(static_cast<uint32_t>(sum - in.zero_point * count));
+    sum = range.clamp(int64_t{multiply(centred, m)} + out.zero_point);
+  }
+  store<int64_t>(y, sums);
+  return {};
+}
+
+template <class T>
+void average_pixel(const T* x, int64_t channels, std::span<const int64_t> pixels, int64_t divisor,
+                   T* y) {
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0;
+    for (const int64_t pixel : pixels) sum += x[pixel * channels + c];
+    const int64_t half = divisor / 2;
+    y[c] = saturate<T>((sum > 0 ? sum + half : sum - half) / divisor);
+  }
+}
+
+}  // namespace
+
+Status reduce_sum(KernelContext& ctx) { return sum_or_mean(ctx, false); }
+Status reduce_mean(KernelContext& ctx) { return sum_or_mean(ctx, true); }
+
+// After each factor the product is scaled back, so that it does not overflow.
+Status reduce_prod(KernelContext& ctx) {
+  EC_TRY(const Params in, input_params(ctx, 0));
+  EC_TRY(const Params out, output_params(ctx));
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype != DType::I8 && dtype != DType::I16) return unsupported_type(ctx, dtype);
+  const MutableView& y = ctx.output(0);
+  if (y.count() == 0 || ctx.input(0).count() == 0) return {};
+  const int64_t count = ctx.input(0).count() / y.count();
+  const Multiplier m =
+      quantize_multiplier(in.scale / std::pow(out.scale, 1.0 / static_cast<double>(count)));
+  const Reader<int64_t> x(ctx.input(0));
+  std::vector<int64_t> products(static_cast<size_t>(y.count()), 0);
+  std::vector<bool> begun(products.size(), false);
+  EC_CHECK_OK(for_each_reduced(ctx, [&](size_t from, size_t to) {
+    const int64_t value = x[from] - in.zero_point;
+    products[to] = begun[to] ? multiply_wide(products[to] * value, m) : value;
+    begun[to] = true;
+  }));
+  const Range range = type_range(dtype);
+  for (int64_t& p : products) p = range.clamp(int64_t{multiply_wide(p, m)} + out.zero_point);
+  store<int64_t>(y, products);
+  return {};
+}
+
+Status avg_pool(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<PoolAttrs>();
+  const ConstView& x = ctx.input(0);
+  const MutableView& y = ctx.output(0);
+  if (attrs.layout != Layout::ChannelsLast)
+    return ctx.fail("integer average pooling needs channels last");
+  if (y.count() == 0) return {};
+  const auto inputs = spatial_sizes(attrs.layout, x.shape);
+  const auto outputs = spatial_sizes(attrs.layout, y.shape);
+  const auto windows = resolve_windows(window_spec(attrs, attrs.kernel), inputs);
+  const int64_t channels = x.shape.back(), pixels_in = count_elements(inputs);
+  const bool known = with_stored_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    std::vector<int64_t> pixels;
+    IndexWalker walker(outputs);
+    int64_t at = 0;
+    do {
+      pixels.clear();
+      int64_t all = 1;
+      IndexWalker taps(attrs.kernel);
+      for (const int64_t k : attrs.kernel) all *= k;
+      do {
+        int64_t pixel = 0;
+        for (size_t d = 0; d < windows.size() && pixel >= 0; ++d) {
+          const int64_t place = walker.index()[d] * windows[d].stride - windows[d].pad_begin +
+                                taps.index()[d] * windows[d].dilation;
+          pixel = place < 0 || place >= inputs[d] ? -1 : pixel * inputs[d] + place;
+        }
+        if (pixel >= 0) pixels.push_back(pixel);
+      } while (taps.next());
+      const int64_t divisor = attrs.count_include_pad ? all : static_cast<int64_t>(pixels.size());
+      for (int64_t n = 0; n < x.shape[0] && divisor > 0; ++n)
+        average_pixel<T>(x.as<T>().data() + n * pixels_in * channels, channels, pixels, divisor,
+                         y.as<T>().data() + (n * count_elements(outputs) + at) * channels);
+      ++at;
+    } while (walker.next());
+  });
+  if (!known) return unsupported_type(ctx, x.dtype);
+  return {};
+}
+
+}  // namespace ec::quantized
