@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Runs single-operator TFLite models here and in LiteRT's reference kernels.
+
+    op_sweep.py [--edgecompile PATH] [--only TEXT] [--seed N] [--factor F] [--reference] [--out DIR]
+
+Needs ai-edge-litert and flatbuffers. Cases come from sweep_cases.py: shapes, strides, dilations,
+paddings, activations and quantisation of i8, u8, 16x8, hybrid and float operators. Many cases share
+a file, so that programs start a few dozen times instead of thousands; a file that LiteRT or we
+refuse is tried again case by case. Integers must be equal in every element; floats may differ by
+1e-5 of the tensor's largest magnitude. Exit status 1: a case differs or is refused by us only.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+import sweep_cases
+from tflite_builder import ModelBuilder
+from tflite_check import difference
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES_PER_FILE = 50
+
+
+def build(specs):
+    """One model of the cases: bytes, input values, and the output tensors of each case."""
+    model, values, outputs = ModelBuilder(), {}, []
+    for function, seed in specs:
+        case = sweep_cases.Case(model, np.random.default_rng(seed))
+        before = len(model.outputs)
+        function(case)
+        values |= case.values
+        outputs.append([f"t{i}" for i in model.outputs[before:]])
+    return model.finish(), values, outputs
+
+
+def run_litert(content, values):
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    for detail in interpreter.get_input_details():
+        interpreter.set_tensor(detail["index"], values[detail["name"]])
+    interpreter.invoke()
+    return {d["name"]: interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()}
+
+
+def run_ours(program, content, values, reference):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "model.tflite").write_bytes(content)
+        np.savez(folder / "in.npz", **values)
+        command = [program, "run", str(folder / "model.tflite"), "--json", "-o", str(folder / "out")]
+        for name in values:
+            command += ["-i", f"{name}={folder / 'in.npz'}"]
+        done = subprocess.run(command + (["--reference"] if reference else []), capture_output=True, text=True)
+        if done.returncode != 0:
+            first = json.loads(done.stdout)["diagnostics"][0] if done.stdout.startswith("{") else {}
+            raise RuntimeError(f"{first.get('op_type', '')} {first.get('code', '')}: {first.get('message', done.stderr[-300:])}")
+        return {row["name"]: np.load(row["file"]) for row in json.loads(done.stdout)["result"]["outputs"]}
+
+
+class Sweep:
+    def __init__(self, program, reference):
+        self.program, self.reference = program, reference
+        self.counts, self.faults = Counter(), []
+
+    def check(self, name, specs):
+        """Compares the cases in one file; falls back to single cases where one side refuses the file."""
+        content, values, outputs = build(specs)
+        try:
+            theirs = run_litert(content, values)
+        except (RuntimeError, ValueError) as error:
+            return self.split(name, specs, "refused by LiteRT", str(error).strip().splitlines()[0][:120])
+        try:
+            ours = run_ours(self.program, content, values, self.reference)
+        except RuntimeError as error:
+            return self.split(name, specs, "refused", str(error)[:200])
+        for (_, seed), names in zip(specs, outputs):
+            texts = [difference(ours[n], theirs[n]) if n in ours else "missing" for n in names]
+            text = next((t for t in texts if t), None)
+            self.count(name, seed, "equal" if text is None else "different", text)
+
+    def split(self, name, specs, status, reason):
+        if len(specs) == 1:
+            return self.count(name, specs[0][1], status, reason)
+        for spec in specs:
+            self.check(name, [spec])
+
+    def count(self, name, seed, status, reason):
+        self.counts[status] += 1
+        if status in ("different", "refused"):
+            self.faults.append({"case": name, "seed": seed, "status": status, "reason": reason})
+        if status == "refused by LiteRT":
+            self.counts[f"{status}: {name}"] += 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
+    parser.add_argument("--only", default="", help="only families whose name contains this")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--factor", type=float, default=1.0, help="how many times the usual number of cases")
+    parser.add_argument("--reference", action="store_true", help="run our reference kernels without optimisation")
+    parser.add_argument("--out", type=pathlib.Path)
+    args = parser.parse_args()
+    sweep = Sweep(args.edgecompile, args.reference)
+    for number, (name, count, function) in enumerate(sweep_cases.families()):
+        if args.only not in name:
+            continue
+        total = max(1, round(count * args.factor))
+        specs = [(function, [args.seed, number, i]) for i in range(total)]
+        for first in range(0, total, CASES_PER_FILE):
+            sweep.check(name, specs[first:first + CASES_PER_FILE])
+    for fault in sweep.faults:
+        print(f"{fault['case']} {fault['seed']}: {fault['status']}: {fault['reason']}")
+    print(", ".join(f"{count} {status}" for status, count in sorted(sweep.counts.items())))
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "op_sweep.json").write_text(json.dumps({"counts": sweep.counts, "faults": sweep.faults}, indent=1))
+    return 1 if sweep.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
