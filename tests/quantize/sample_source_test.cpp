@@ -7,6 +7,7 @@
 #include "driver/temporary_directory.h"
 #include "formats/npy/npy.h"
 #include "image_files.h"
+#include "quantize/calibration/channels_last.h"
 #include "support/file.h"
 
 namespace ec::quantize {
@@ -157,6 +158,18 @@ TEST_F(SampleSourceTest, ValuesInMemoryAreChecked) {
   EXPECT_FALSE((*source)->read(1).ok());
   EXPECT_FALSE((*source)->read(2).ok());
   EXPECT_FALSE(samples_in_memory({}, row_).ok());
+}
+
+TEST_F(SampleSourceTest, TurnsImagesForGraphsWithChannelsLast) {
+  const float values[] = {1, 2, 3, 4, 5, 6};
+  const std::vector<ModelInput> inputs{{"x", TensorType(DType::F32, Shape{1, 2, 1, 3})}};
+  const auto source = samples_in_memory({{Value::of<float>({1, 2, 1, 3}, values)}}, inputs);
+  const auto turned = channels_last_samples(**source, {true});
+  const auto sample = turned->read(0);
+  ASSERT_TRUE(sample.ok());
+  EXPECT_EQ(sample->at(0).shape, (std::vector<int64_t>{1, 1, 3, 2}));
+  const auto got = sample->at(0).as<float>();
+  EXPECT_EQ(std::vector<float>(got.begin(), got.end()), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
 TEST(SampleSplit, ChoosesEvenlyAndKeepsSomeApart) {

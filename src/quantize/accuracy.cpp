@@ -1,0 +1,196 @@
+#include "quantize/accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/op_def.h"
+#include "runtime/executor.h"
+
+namespace ec::quantize {
+namespace {
+
+constexpr double kBestSqnr = 120.0;
+
+void add_errors(ErrorStatistics& error, std::span<const float> expected,
+                std::span<const float> got) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double e = static_cast<double>(expected[i]), g = static_cast<double>(got[i]);
+    const double difference = e - g;
+    error.signal += e * e;
+    error.noise += difference * difference;
+    error.product += e * g;
+    error.quantized += g * g;
+    error.largest = std::max(error.largest, std::abs(difference));
+  }
+  error.count += static_cast<int64_t>(expected.size());
+}
+
+// Rows whose largest element is at the same place in both.
+struct Agreement {
+  int64_t same = 0, rows = 0;
+
+  void add(std::span<const float> a, std::span<const float> b, size_t classes) {
+    for (size_t at = 0; at + classes <= a.size(); at += classes, ++rows) {
+      const auto top = [&](std::span<const float> values) {
+        const auto row = values.subspan(at, classes);
+        return std::max_element(row.begin(), row.end()) - row.begin();
+      };
+      same += top(a) == top(b);
+    }
+  }
+};
+
+class Comparison {
+ public:
+  Comparison(const Graph& graph, const Conversion& simulated,
+             const std::vector<std::optional<QuantParams>>& params)
+      : graph_(graph),
+        params_(params),
+        stored_(graph.tensor_id_bound()),
+        errors_(graph.tensor_id_bound()),
+        source_id_(simulated.graph->tensor_id_bound(), kNone) {
+    for (uint32_t id = 0; id < simulated.quantized.size(); ++id)
+      if (const Tensor* tensor = simulated.quantized[id]) source_id_[tensor->id()] = id;
+    outputs_.resize(graph.outputs().size());
+    agreement_.resize(graph.outputs().size());
+  }
+
+  void see_quantized(const Tensor& tensor, const ConstView& value) {
+    if (tensor.id() >= source_id_.size() || source_id_[tensor.id()] == kNone) return;
+    if (value.dtype != DType::I8) return;
+    const auto bytes = value.as<int8_t>();
+    stored_[source_id_[tensor.id()]].assign(bytes.begin(), bytes.end());
+  }
+
+  void see_float(const Tensor& tensor, const ConstView& value) {
+    std::vector<int8_t>& stored = stored_[tensor.id()];
+    if (value.dtype != DType::F32 || !params_[tensor.id()]) return;
+    const auto expected = value.as<float>();
+    if (stored.size() != expected.size() || stored.empty()) return;
+    const float scale = params_[tensor.id()]->scales[0];
+    const int32_t zero = params_[tensor.id()]->zero_points[0];
+    row_.resize(expected.size());
+    ErrorStatistics& error = errors_[tensor.id()];
+    // Beyond what the ends of the range stand for.
+    const float low = scale * (static_cast<float>(-128 - zero) - 0.5f);
+    const float high = scale * (static_cast<float>(127 - zero) + 0.5f);
+    for (size_t i = 0; i < stored.size(); ++i) {
+      row_[i] = scale * static_cast<float>(stored[i] - zero);
+      error.clipped += expected[i] < low || expected[i] > high;
+    }
+    add_errors(error, expected, row_);
+    stored.clear();
+  }
+
+  void see_outputs(const std::vector<Value>& expected, const std::vector<Value>& got) {
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
+      add_errors(outputs_[i], expected[i].as<float>(), got[i].as<float>());
+      const auto& shape = expected[i].shape;
+      if (is_scores(shape))
+        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(),
+                          static_cast<size_t>(shape.back()));
+    }
+  }
+
+  AccuracyReport report() const {
+    AccuracyReport report;
+    for (const Operation* op : graph_.topological())
+      for (const Tensor* tensor : op->outputs()) {
+        const ErrorStatistics& error = errors_[tensor->id()];
+        if (error.count == 0) continue;
+        report.layers.push_back({std::string(op->location().name()), std::string(op->def().name),
+                                 tensor->name(), params_[tensor->id()]->scales[0],
+                                 params_[tensor->id()]->zero_points[0], error});
+      }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      OutputAccuracy output{graph_.output_names()[i], outputs_[i], std::nullopt};
+      if (agreement_[i].rows > 0)
+        output.top1_agreement =
+            static_cast<double>(agreement_[i].same) / static_cast<double>(agreement_[i].rows);
+      report.outputs.push_back(std::move(output));
+    }
+    return report;
+  }
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+  // [batch, classes], with dimensions of one between.
+  static bool is_scores(const std::vector<int64_t>& shape) {
+    if (shape.empty() || shape.back() < 2) return false;
+    for (size_t d = 1; d + 1 < shape.size(); ++d)
+      if (shape[d] != 1) return false;
+    return true;
+  }
+
+  const Graph& graph_;
+  const std::vector<std::optional<QuantParams>>& params_;
+  std::vector<std::vector<int8_t>> stored_;  // of this sample, by source tensor
+  std::vector<ErrorStatistics> errors_;
+  std::vector<uint32_t> source_id_;  // by tensor of the simulated graph
+  std::vector<ErrorStatistics> outputs_;
+  std::vector<Agreement> agreement_;
+  std::vector<float> row_;
+};
+
+Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, TensorObserver observer,
+                                              std::shared_ptr<kernels::ThreadPool> pool) {
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
+  ExecutorOptions options;
+  options.observer = std::move(observer);
+  return Executor::create(graph, types, options, std::move(pool));
+}
+
+}  // namespace
+
+double ErrorStatistics::sqnr_db() const {
+  if (noise <= 0) return kBestSqnr;
+  if (signal <= 0) return 0;
+  return std::min(kBestSqnr, 10.0 * std::log10(signal / noise));
+}
+double ErrorStatistics::cosine() const {
+  if (signal <= 0 || quantized <= 0) return signal == quantized ? 1.0 : 0.0;
+  return product / std::sqrt(signal * quantized);
+}
+double ErrorStatistics::rmse() const {
+  return count > 0 ? std::sqrt(noise / static_cast<double>(count)) : 0.0;
+}
+double ErrorStatistics::clip_rate() const {
+  return count > 0 ? static_cast<double>(clipped) / static_cast<double>(count) : 0.0;
+}
+
+Result<AccuracyReport> measure_accuracy(const Graph& graph, const Conversion& simulated,
+                                        const std::vector<std::optional<QuantParams>>& params,
+                                        SampleSource& source, std::span<const size_t> samples,
+                                        int threads) {
+  Comparison comparison(graph, simulated, params);
+  auto pool = std::make_shared<kernels::ThreadPool>(threads);
+  EC_TRY(const auto rounded, executor_of(
+                                 *simulated.graph,
+                                 [&](const Tensor& tensor, const ConstView& value) {
+                                   comparison.see_quantized(tensor, value);
+                                 },
+                                 pool));
+  EC_TRY(const auto exact, executor_of(
+                               graph,
+                               [&](const Tensor& tensor, const ConstView& value) {
+                                 comparison.see_float(tensor, value);
+                               },
+                               pool));
+  for (const size_t index : samples) {
+    EC_TRY(const std::vector<Value> values, source.read(index));
+    std::vector<ConstView> views;
+    for (const Value& value : values) views.push_back(value.view());
+    EC_TRY(const std::vector<Value> got, rounded->run(views));
+    EC_TRY(const std::vector<Value> expected, exact->run(views));
+    comparison.see_outputs(expected, got);
+  }
+  AccuracyReport report = comparison.report();
+  report.samples = samples.size();
+  return report;
+}
+
+}  // namespace ec::quantize

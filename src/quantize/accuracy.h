@@ -1,0 +1,58 @@
+// The last step: what quantisation cost, layer by layer and at the outputs, on samples that were
+// kept apart from calibration.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quantize/calibrate.h"
+#include "quantize/convert.h"
+
+namespace ec::quantize {
+
+// Errors of one tensor over all samples.
+struct ErrorStatistics {
+  double signal = 0, noise = 0;  // sums of squares: of the float values, of the differences
+  double product = 0, quantized = 0;
+  double largest = 0;   // difference
+  int64_t clipped = 0;  // float values outside the integer range
+  int64_t count = 0;
+
+  double sqnr_db() const;  // 10 log10(signal / noise); at most 120
+  double cosine() const;
+  double rmse() const;
+  double clip_rate() const;
+};
+
+struct LayerAccuracy {
+  std::string name;  // in the source model
+  std::string op;
+  std::string tensor;
+  float scale = 0;
+  int32_t zero_point = 0;
+  ErrorStatistics error;
+};
+
+struct OutputAccuracy {
+  std::string name;
+  ErrorStatistics error;
+  // Where the output is a list of scores: share of rows whose largest is at the same place.
+  std::optional<double> top1_agreement;
+};
+
+struct AccuracyReport {
+  std::vector<LayerAccuracy> layers;  // in order of execution
+  std::vector<OutputAccuracy> outputs;
+  size_t samples = 0;
+  bool held_out = false;  // the samples took no part in calibration
+};
+
+// Runs the float graph and `simulated` (made from it) side by side. Memory: one sample's quantised
+// activations.
+Result<AccuracyReport> measure_accuracy(const Graph& graph, const Conversion& simulated,
+                                        const std::vector<std::optional<QuantParams>>& params,
+                                        SampleSource& source, std::span<const size_t> samples,
+                                        int threads);
+
+}  // namespace ec::quantize

@@ -1,0 +1,159 @@
+#include "quantize/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "runtime/executor.h"
+#include "support/strings.h"
+
+namespace ec::quantize {
+namespace {
+
+class Watch {
+ public:
+  Watch(const Graph& graph, const Plan& plan, const ObserverMethod& method)
+      : observers_(graph.tensor_id_bound()) {
+    for (const Tensor* tensor : graph.tensors())
+      if (plan.observed[tensor->id()]) observers_[tensor->id()] = method.make();
+  }
+
+  void see(const Tensor& tensor, const ConstView& value) {
+    Observer* observer = observers_[tensor.id()].get();
+    if (observer == nullptr || value.dtype != DType::F32) return;
+    bool finite = true;
+    const auto values = value.as<float>();
+    if (!values.empty()) range_of(values, finite);
+    if (!finite) {
+      if (broken_ == nullptr) broken_ = &tensor;
+      return;
+    }
+    observer->observe(values);
+    seen_.resize(observers_.size());
+    seen_[tensor.id()] = true;
+  }
+
+  // The first tensor that held infinity or not-a-number; null when there was none.
+  const Tensor* broken() const { return broken_; }
+
+  Ranges ranges() const {
+    Ranges ranges(observers_.size());
+    for (size_t id = 0; id < observers_.size(); ++id)
+      if (observers_[id] && id < seen_.size() && seen_[id]) ranges[id] = observers_[id]->range();
+    return ranges;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Observer>> observers_;
+  std::vector<bool> seen_;
+  const Tensor* broken_ = nullptr;
+};
+
+// Running mean and deviation (Welford, by sample).
+class InputWatch {
+ public:
+  void see(const Value& value) {
+    if (value.dtype != DType::F32 || value.as<float>().empty()) return;
+    bool finite = true;
+    const Range range = range_of(value.as<float>(), finite);
+    range_ = count_ == 0 ? range
+                         : Range{std::min(range_.min, range.min), std::max(range_.max, range.max)};
+    for (const float element : value.as<float>()) {
+      sum_ += static_cast<double>(element);
+      squares_ += static_cast<double>(element) * static_cast<double>(element);
+    }
+    count_ += value.as<float>().size();
+  }
+  CalibrationRun::InputStatistics statistics() const {
+    if (count_ == 0) return {};
+    const auto n = static_cast<double>(count_);
+    const double mean = sum_ / n;
+    return {range_, mean, std::sqrt(std::max(0.0, squares_ / n - mean * mean))};
+  }
+
+ private:
+  Range range_;
+  double sum_ = 0, squares_ = 0;
+  size_t count_ = 0;
+};
+
+Error not_finite(const Tensor& tensor, const std::string& sample) {
+  std::string node, op_type;
+  if (tensor.producer() != nullptr) {
+    node = tensor.producer()->location().name();
+    op_type = tensor.producer()->location().op_type;
+  }
+  return Error(Code::BadCalibrationData,
+               fmt::format("'{}' is infinite or not a number", printable(tensor.name())))
+      .node(std::move(node), std::move(op_type))
+      .note(fmt::format("calibration sample '{}'", printable(sample)))
+      .hint("check the preprocessing (--mean, --std, --pixel-range), or leave the sample out");
+}
+
+}  // namespace
+
+Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSource& source,
+                                 std::span<const size_t> samples,
+                                 const CalibrationOptions& options) {
+  Watch watch(graph, plan, *options.method);
+  std::vector<InputWatch> inputs(graph.inputs().size());
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
+  ExecutorOptions executor_options;
+  executor_options.observer = [&](const Tensor& tensor, const ConstView& value) {
+    watch.see(tensor, value);
+  };
+  EC_TRY(const std::unique_ptr<Executor> executor,
+         Executor::create(graph, types, executor_options,
+                          std::make_shared<kernels::ThreadPool>(options.threads)));
+  for (size_t done = 0; done < samples.size(); ++done) {
+    EC_TRY(const std::vector<Value> values, source.read(samples[done]));
+    std::vector<ConstView> views;
+    for (size_t i = 0; i < values.size(); ++i) {
+      views.push_back(values[i].view());
+      inputs[i].see(values[i]);
+      watch.see(*graph.inputs()[i], views.back());
+    }
+    Result<std::vector<Value>> ran = executor->run(views);
+    if (!ran)
+      return std::move(ran).error().note("calibration sample '" + source.name(samples[done]) + "'");
+    if (watch.broken() != nullptr) return not_finite(*watch.broken(), source.name(samples[done]));
+    if (options.progress) options.progress(done + 1, samples.size());
+  }
+  CalibrationRun run;
+  run.ranges = watch.ranges();
+  for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());
+  run.samples = samples.size();
+  return run;
+}
+
+void check_input_ranges(const Graph& graph, const CalibrationRun& run,
+                        const Preprocessing& preprocessing, DiagnosticSink& sink) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Tensor* input = graph.inputs()[i];
+    if (input->dtype() != DType::F32 || run.samples == 0) continue;
+    const auto& [range, mean, deviation] = run.inputs[i];
+    const double width = static_cast<double>(range.max) - static_cast<double>(range.min);
+    const double largest = std::max(std::abs(static_cast<double>(range.min)),
+                                    std::abs(static_cast<double>(range.max)));
+    // Networks see 0 to 1, -1 to 1, a few deviations around zero, or bytes with the mean taken off.
+    std::string what;
+    if (width == 0)
+      what = "never varies";
+    else if (width < 0.1)
+      what = "varies by less than 0.1: mean and std may be meant for pixels from 0 to 255";
+    else if (largest > 300)
+      what = "is larger than any pixel: mean and std may be meant for pixels from 0 to 1";
+    else if (std::abs(mean) > 4 * deviation)
+      what = "is far from zero for how little it varies: the mean may be wrong";
+    if (what.empty()) continue;
+    sink.warn(Code::DoubtfulCalibration,
+              fmt::format("input '{}' {} (values {:.4g} to {:.4g}, mean {:.4g}, deviation {:.4g} "
+                          "after: {})",
+                          printable(input->name()), what, range.min, range.max, mean, deviation,
+                          preprocessing.text()),
+              {}, "check --mean, --std and --pixel-range against the training of the model");
+  }
+}
+
+}  // namespace ec::quantize

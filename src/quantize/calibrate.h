@@ -1,0 +1,43 @@
+// The second step: one pass over the samples through the float graph, watching every activation
+// that will be quantised. Memory does not grow with the number of samples.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "quantize/calibration/sample_source.h"
+#include "quantize/observer.h"
+#include "quantize/parameters.h"
+
+namespace ec::quantize {
+
+// Called after each sample with how many are done and how many there are.
+using Progress = std::function<void(size_t done, size_t total)>;
+
+struct CalibrationRun {
+  Ranges ranges;  // by tensor id
+  // Of each model input over all samples, for the check of the preprocessing.
+  struct InputStatistics {
+    Range range;
+    double mean = 0, deviation = 0;
+  };
+  std::vector<InputStatistics> inputs;
+  size_t samples = 0;
+};
+
+struct CalibrationOptions {
+  const ObserverMethod* method = nullptr;
+  int threads = 1;
+  Progress progress;
+};
+
+// Errors: those of reading samples; BadCalibrationData where an activation is not finite.
+Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSource& source,
+                                 std::span<const size_t> samples,
+                                 const CalibrationOptions& options);
+
+// Warns where the inputs are far from what networks are trained on.
+void check_input_ranges(const Graph& graph, const CalibrationRun& run,
+                        const Preprocessing& preprocessing, DiagnosticSink& sink);
+
+}  // namespace ec::quantize

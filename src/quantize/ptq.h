@@ -1,0 +1,12 @@
+// Post-training quantisation: ranges of activations are measured on samples.
+#pragma once
+
+#include "quantize/strategy.h"
+
+namespace ec::quantize {
+
+std::span<const StepInfo> ptq_steps();
+Result<QuantizeResult> run_ptq(const Graph& graph, const QuantizeRequest& request,
+                               DiagnosticSink& sink);
+
+}  // namespace ec::quantize

@@ -1,0 +1,33 @@
+#include "quantize/strategy.h"
+
+#include <fmt/format.h>
+
+#include "quantize/ptq.h"
+#include "support/strings.h"
+
+namespace ec::quantize {
+namespace {
+
+const Strategy kStrategies[] = {
+    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(),
+     run_ptq},
+};
+
+}  // namespace
+
+std::span<const Strategy> all_strategies() { return kStrategies; }
+
+Result<const Strategy*> find_strategy(std::string_view name) {
+  if (name == "int8") name = "ptq";
+  std::vector<std::string_view> known{"none", "int8"};
+  for (const Strategy& strategy : kStrategies) {
+    if (strategy.name == name) return &strategy;
+    known.push_back(strategy.name);
+  }
+  std::string hint = did_you_mean(name, known);
+  if (hint.empty()) hint = "known: none, " + std::string(kStrategies[0].name) + " (or int8)";
+  return Error(Code::Usage, fmt::format("no quantisation '{}'", printable(name)))
+      .hint(std::move(hint));
+}
+
+}  // namespace ec::quantize

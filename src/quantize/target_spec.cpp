@@ -1,0 +1,26 @@
+#include "quantize/target_spec.h"
+
+namespace ec::quantize {
+namespace {
+
+constexpr TargetSpec kSpecs[] = {
+    {.name = "tflite",
+     .float_norms = true,
+     .describe = [](const Operation& op) { return describe_tflite_op(op, true); }},
+    // The Edge TPU compiler dates from before scales per channel in fully connected layers.
+    {.name = "coral",
+     .io_type = "int8",
+     .describe = [](const Operation& op) { return describe_tflite_op(op, false); }},
+};
+
+}  // namespace
+
+std::span<const TargetSpec> all_target_specs() { return kSpecs; }
+
+const TargetSpec* find_target_spec(std::string_view target) {
+  for (const TargetSpec& spec : kSpecs)
+    if (spec.name == target) return &spec;
+  return nullptr;
+}
+
+}  // namespace ec::quantize

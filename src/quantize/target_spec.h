@@ -1,0 +1,70 @@
+// What a target can do with integers: for each operation whether it has an integer form and which
+// rules its operands and results keep. A back end describes itself with one TargetSpec; the
+// strategies know nothing else about targets.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ec::quantize {
+
+enum class OperandRole : uint8_t {
+  Plain,       // stays as it is: shapes, indices, conditions, bounds
+  Activation,  // one scale and zero point for the tensor
+  Weights,     // a constant, symmetric around zero; a scale per index of an axis where allowed
+  Bias,        // a constant: scale of operand 0 x scale of the weights, zero point 0
+};
+
+enum class ResultRule : uint8_t {
+  Calibrated,  // parameters from the observed range
+  SameScale,   // the parameters of the operands, which all have the same
+  Fixed,       // parameters that the target prescribes
+  Plain,       // no real numbers: indices, comparisons
+};
+
+struct OpRule {
+  bool integer = false;
+  std::string reason;                 // why there is no integer form
+  std::vector<OperandRole> operands;  // operands beyond the list have the role of its last
+  ResultRule result = ResultRule::Calibrated;
+  int32_t weights_axis = -1;  // -1: one scale for all weights
+  std::optional<QuantParams> fixed;
+  // A relu or clip behind it is computed with it: both have the range after the activation.
+  bool fuses_activation = false;
+  // Moves elements only; worth doing on integers where its neighbours are.
+  bool moves_data = false;
+
+  OperandRole role(size_t operand) const {
+    if (operands.empty()) return OperandRole::Plain;
+    return operands[operand < operands.size() ? operand : operands.size() - 1];
+  }
+};
+
+struct TargetSpec {
+  std::string_view name;
+  DType activation = DType::I8;
+  bool symmetric_activations = false;
+  DType weights = DType::I8;  // used from -127 to 127
+  DType bias = DType::I32;
+  // Normalisations made of several operations (a root of a mean of squares) stay in floating point:
+  // their intermediate values span more than 8 bits. For targets that mix both kinds freely.
+  bool float_norms = false;
+  // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
+  std::string_view io_type = "float";
+  OpRule (*describe)(const Operation& op) = nullptr;
+};
+
+std::span<const TargetSpec> all_target_specs();
+// Null for targets that compute in floating point only.
+const TargetSpec* find_target_spec(std::string_view target);
+
+// TFLite's int8 rules (quantization_spec). Fully connected weights have a scale per output channel,
+// or one for all where a runtime knows only that.
+OpRule describe_tflite_op(const Operation& op, bool dense_per_channel);
+
+}  // namespace ec::quantize

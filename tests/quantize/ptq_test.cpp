@@ -1,0 +1,234 @@
+// Whole graphs through all steps: structure of the integer graph, and numbers of the simulation.
+#include "quantize/ptq.h"
+
+#include <cmath>
+
+#include "passes/harness.h"
+#include "quantize/verify.h"
+#include "support/random.h"
+
+namespace ec::quantize {
+namespace {
+
+std::vector<std::vector<Value>> noise(const Graph& graph, size_t count) {
+  std::vector<std::vector<Value>> samples;
+  RandomState random(5);
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<Value> sample;
+    for (const Tensor* input : graph.inputs()) {
+      std::vector<float> values(static_cast<size_t>(*input->type().num_elements()));
+      for (float& value : values) value = static_cast<float>(random.uniform() * 4 - 2);
+      sample.push_back(Value::of<float>(input->shape()->sizes(), std::span<const float>(values)));
+    }
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+struct Quantized {
+  std::unique_ptr<Graph> source;
+  QuantizeResult result;
+  DiagnosticSink sink;
+
+  const Graph& graph() const { return *result.graph; }
+  int count(OpKind kind) const { return test::count_kind(graph(), kind); }
+  const TensorType& type(std::string_view tensor) const {
+    const Tensor* found = graph().find_tensor(tensor);
+    EXPECT_NE(found, nullptr) << tensor;
+    return found->type();
+  }
+};
+
+Quantized quantize_text(const std::string& text, IoType io = IoType::Float,
+                        std::string_view target = "tflite") {
+  Quantized q;
+  q.source = test::graph_from(text);
+  std::vector<ModelInput> inputs;
+  for (const Tensor* input : q.source->inputs()) inputs.push_back({input->name(), input->type()});
+  auto samples = samples_in_memory(noise(*q.source, 24), inputs);
+  EXPECT_TRUE(samples.ok());
+  QuantizeRequest request;
+  request.target = find_target_spec(target);
+  request.samples = samples->get();
+  request.io = io;
+  Result<QuantizeResult> result = run_ptq(*q.source, request, q.sink);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message());
+  if (result.ok()) {
+    q.result = std::move(*result);
+    for (const Diagnostic& fault : verify(*q.result.graph)) ADD_FAILURE() << fault.message;
+  }
+  return q;
+}
+
+const char* const kNetwork =
+    "graph @g(%x: f32[1,8,8,3]) -> (y = %y) {\n"
+    "  %w1 = const f32[8,3,3,3] splat(0) %wb1 = const f32[8] splat(0)\n"
+    "  %wd = const f32[8,3,3,1] splat(0) %w2 = const f32[8,1,1,8] splat(0)\n"
+    "  %wf = const f32[10,8] splat(0) %wbf = const f32[10] splat(0)\n"
+    "  %axes = const i64[2] dense[1,2]\n"
+    "  %c1 = conv(%x, %w1, %wb1) {layout=nhwc, pads=[1,1,1,1], activation=relu6} loc(\"stem\" : "
+    "\"Conv\")\n"
+    "  %c2 = conv(%c1, %wd) {layout=nhwc, groups=8, pads=[1,1,1,1], activation=relu}\n"
+    "  %c3 = conv(%c2, %w2) {layout=nhwc}\n"
+    "  %r = add(%c1, %c3)\n"
+    "  %m = reduce_mean(%r, %axes) {keep_dims=false}\n"
+    "  %f = gemm(%m, %wf, %wbf) {transpose_b=true}\n"
+    "  %y = softmax(%f) {axis=-1}\n}";
+
+TEST(Ptq, ResidualNetworkBecomesInteger) {
+  const Quantized q = quantize_text(kNetwork);
+  EXPECT_EQ(q.count(OpKind::Quantize), 1);
+  EXPECT_EQ(q.count(OpKind::Dequantize), 1);
+  EXPECT_EQ(q.result.report.integer_ops, 7);
+  EXPECT_EQ(q.result.report.float_ops, 0);
+  EXPECT_EQ(q.type("c1").dtype, DType::I8);
+  EXPECT_EQ(q.type("w1").quant->axis, 0);
+  EXPECT_EQ(q.type("w1").quant->scales.size(), 8u);
+  EXPECT_EQ(q.type("wf").quant->scales.size(), 10u);
+  EXPECT_EQ(q.type("wb1").dtype, DType::I32);
+  EXPECT_EQ(q.type("y").quant->scales[0], 1.0f / 256);
+  EXPECT_EQ(q.graph().inputs()[0]->dtype(), DType::F32);
+  EXPECT_EQ(q.graph().output_names()[0], "y");
+  EXPECT_EQ(q.graph().metadata().count("preprocessing"), 1u);
+}
+
+TEST(Ptq, CoralHasOneScaleForDenseWeights) {
+  EXPECT_EQ(quantize_text(kNetwork, IoType::Int8, "coral").type("wf").quant->scales.size(), 1u);
+}
+
+TEST(Ptq, IntegerInterfaces) {
+  const Quantized int8 = quantize_text(kNetwork, IoType::Int8);
+  EXPECT_EQ(int8.graph().inputs()[0]->dtype(), DType::I8);
+  EXPECT_EQ(int8.graph().outputs()[0]->dtype(), DType::I8);
+  EXPECT_EQ(int8.count(OpKind::Quantize) + int8.count(OpKind::Dequantize), 0);
+  const Quantized uint8 = quantize_text(kNetwork, IoType::Uint8);
+  const Tensor* input = uint8.graph().inputs()[0];
+  EXPECT_EQ(input->dtype(), DType::U8);
+  EXPECT_EQ(input->name(), "x");
+  EXPECT_EQ(input->type().quant->zero_points[0],
+            int8.graph().inputs()[0]->type().quant->zero_points[0] + 128);
+  EXPECT_EQ(uint8.graph().outputs()[0]->dtype(), DType::U8);
+  EXPECT_EQ(uint8.count(OpKind::Quantize), 2);
+}
+
+TEST(Ptq, ReportMeasuresEveryLayer) {
+  const Quantized q = quantize_text(kNetwork);
+  const AccuracyReport& accuracy = q.result.report.accuracy;
+  EXPECT_TRUE(accuracy.held_out);
+  EXPECT_EQ(accuracy.samples, 2u);
+  EXPECT_EQ(q.result.report.calibration_samples, 22u);
+  ASSERT_EQ(accuracy.layers.size(), 7u);
+  EXPECT_EQ(accuracy.layers[0].name, "stem");
+  for (const LayerAccuracy& layer : accuracy.layers) {
+    EXPECT_GT(layer.error.sqnr_db(), 20.0) << layer.tensor;
+    EXPECT_GT(layer.error.cosine(), 0.99) << layer.tensor;
+  }
+  ASSERT_EQ(accuracy.outputs.size(), 1u);
+  EXPECT_TRUE(accuracy.outputs[0].top1_agreement.has_value());
+  EXPECT_EQ(q.result.report.steps.size(), ptq_steps().size());
+}
+
+TEST(Ptq, FloatOperationsStandBetweenDequantizeAndQuantize) {
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[1,4]) -> (y = %y) {\n"
+      "  %a = relu(%x)\n  %s = sin(%a) loc(\"odd\" : \"Sin\")\n  %y = hard_swish(%s)\n}");
+  EXPECT_EQ(q.count(OpKind::Quantize), 2);
+  EXPECT_EQ(q.count(OpKind::Dequantize), 2);
+  ASSERT_EQ(q.result.report.kept_in_float.size(), 1u);
+  EXPECT_EQ(q.result.report.kept_in_float[0].name, "odd");
+  EXPECT_EQ(q.type("s").dtype, DType::F32);
+  ASSERT_FALSE(q.sink.diagnostics().empty());
+  EXPECT_EQ(q.sink.diagnostics()[0].code, Code::KeptInFloat);
+}
+
+TEST(Ptq, SharedConstantsAreQuantisedForEachUse) {
+  // The same constant is weights of one layer and an operand of another operation.
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[2,2]) -> (y = %y, z = %z) {\n"
+      "  %k = const f32[2,2] dense[1,-3,0.5,2]\n"
+      "  %y = gemm(%x, %k) {transpose_b=true}\n  %z = add(%x, %k)\n}");
+  int constants = 0;
+  for (const Tensor* tensor : q.graph().tensors())
+    constants += tensor->is_constant() && tensor->dtype() == DType::I8;
+  EXPECT_EQ(constants, 2);
+}
+
+TEST(Ptq, OutputsThatAreAlsoReadInside) {
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[1,4]) -> (a = %a, y = %y, again = %a, x = %x) {\n"
+      "  %a = relu(%x)\n  %y = mul(%a, %a)\n}");
+  ASSERT_EQ(q.graph().outputs().size(), 4u);
+  for (const Tensor* output : q.graph().outputs()) EXPECT_EQ(output->dtype(), DType::F32);
+  EXPECT_EQ(q.graph().outputs()[0], q.graph().outputs()[2]);
+}
+
+TEST(Ptq, RequantisesPrescribedOperandsOfAConcat) {
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[1,4]) -> (y = %y) {\n"
+      "  %s = sigmoid(%x)\n  %t = tanh(%x)\n  %y = concat(%s, %t) {axis=1}\n}");
+  EXPECT_EQ(q.count(OpKind::Quantize), 3);
+  const Operation* concat = q.graph().find_tensor("y")->producer();
+  for (const Tensor* operand : concat->inputs())
+    EXPECT_EQ(operand->type().quant, concat->output()->type().quant);
+}
+
+TEST(Ptq, PadValuesFollowTheInput) {
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[1,4]) -> (y = %y) {\n"
+      "  %p = const i64[4] dense[0,1,0,1] %v = const f32[] splat(0)\n"
+      "  %y = pad(%x, %p, %v)\n}");
+  const Operation* pad = q.graph().find_tensor("y")->producer();
+  EXPECT_EQ(pad->input(2)->type().quant, pad->output()->type().quant);
+  EXPECT_EQ(pad->input(2)->values<int8_t>()[0], pad->output()->type().quant->zero_points[0]);
+}
+
+TEST(Ptq, SameGraphSameResult) {
+  EXPECT_TRUE(quantize_text(kNetwork).graph() == quantize_text(kNetwork).graph());
+}
+
+TEST(Ptq, RefusesWhatIsQuantisedAlready) {
+  const Quantized q = quantize_text(kNetwork);
+  std::vector<ModelInput> inputs{{"x", q.source->inputs()[0]->type()}};
+  auto samples = samples_in_memory(noise(*q.source, 2), inputs);
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  request.samples = samples->get();
+  DiagnosticSink sink;
+  EXPECT_FALSE(run_ptq(q.graph(), request, sink).ok());
+}
+
+TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
+  const auto graph = test::graph_from(
+      "graph @g(%x: f32[1,2]) -> (y = %y) {\n"
+      "  %l = log(%x) loc(\"ln\" : \"Log\")\n  %y = relu(%l)\n}");
+  auto samples = samples_in_memory(noise(*graph, 2), {{"x", graph->inputs()[0]->type()}});
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  request.samples = samples->get();
+  DiagnosticSink sink;
+  const auto result = run_ptq(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Code::BadCalibrationData);
+  EXPECT_EQ(result.error().diagnostic().node, "ln");
+}
+
+TEST(Verify, FindsBrokenParameters) {
+  for (const QuantParams& bad :
+       {QuantParams{{0.0f}, {0}, -1}, QuantParams{{NAN}, {0}, -1}, QuantParams{{1.0f}, {200}, -1},
+        QuantParams{{1.0f, 1.0f}, {0, 0}, 0}, QuantParams{{1.0f}, {}, -1},
+        QuantParams{{1.0f}, {0}, 7}}) {
+    Quantized q = quantize_text(kNetwork);
+    q.result.graph->set_quant(q.result.graph->find_tensor("c1"), bad);
+    DiagnosticSink sink;
+    EXPECT_FALSE(verify_quantized(q.graph(), sink).ok());
+  }
+}
+
+TEST(Strategies, AreFoundByName) {
+  EXPECT_EQ((*find_strategy("int8"))->name, "ptq");
+  EXPECT_FALSE(find_strategy("ptx").ok());
+  EXPECT_NE(find_strategy("ptx").error().diagnostic().hint.find("ptq"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ec::quantize
