@@ -1,7 +1,7 @@
 // The public functions of compile.h.
 #include "driver/check.h"
 #include "driver/compile.h"
-#include "driver/load.h"
+#include "driver/inspect.h"
 #include "driver/raise.h"
 #include "edgecompiler/compile.h"
 
@@ -29,8 +29,7 @@ CompileResult optimize(const std::string& model, const CompileOptions& options) 
 
 std::string inspect(const std::string& model, const CompileOptions& options) {
   DiagnosticSink sink;
-  const LoadedModel loaded = value_or_raise(load_model(model, options, sink), sink);
-  return summary_json(summarize_file(model, loaded), true);
+  return summary_json(value_or_raise(inspect_model(model, options, sink), sink), true);
 }
 
 std::string check(const std::string& model, const CompileOptions& options) {

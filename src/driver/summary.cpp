@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "driver/load.h"
 #include "driver/macs.h"
 #include "ops/op_def.h"
 
@@ -100,14 +99,6 @@ ModelSummary summarize(const Graph& graph) {
   std::stable_sort(summary.ops.begin(), summary.ops.end(), [](const auto& a, const auto& b) {
     return a.count != b.count ? a.count > b.count : a.name < b.name;
   });
-  return summary;
-}
-
-ModelSummary summarize_file(const std::string& file, const LoadedModel& model) {
-  ModelSummary summary = summarize(*model.graph);
-  summary.file = file;
-  summary.format = model.format;
-  summary.file_bytes = model.file_bytes;
   return summary;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/edgetpu/package.h"
 #include "ir/graph.h"
 
 namespace ec {
@@ -40,6 +41,12 @@ struct QuantSummary {
   int64_t dequantize_ops = 0;
 };
 
+// An operator that runs compiled code on an Edge TPU.
+struct EdgeTpuSummary {
+  std::string node;
+  edgetpu::CustomOpInfo op;
+};
+
 struct ModelSummary {
   std::string file;
   int64_t file_bytes = 0;
@@ -58,13 +65,10 @@ struct ModelSummary {
   std::vector<std::string> open_dims;  // symbols of the inputs, in order of appearance
   QuantSummary quant;
   std::map<std::string, std::string> metadata;
+  std::vector<EdgeTpuSummary> edgetpu;
 };
 
-struct LoadedModel;
-
 ModelSummary summarize(const Graph& graph);
-// With the facts about the file.
-ModelSummary summarize_file(const std::string& file, const LoadedModel& model);
 
 // "1x3xHxW".
 std::string dims_text(const InterfaceSummary& value);
