@@ -47,6 +47,16 @@ Status blocks(OpContext& ctx) {
   return ctx.finish(kKind, {ctx.in(0)}, attrs);
 }
 
+// Block shape and pads or crops are lists of numbers and of pairs.
+template <OpKind kKind>
+Status batch_blocks(OpContext& ctx) {
+  EC_TRY(ec::Tensor * block, ctx.as_i64(1));
+  EC_TRY(ec::Tensor * pairs, ctx.cast(ctx.in(2), DType::I64));
+  if (const auto known = known_ints(ctx.in(2)); known && ctx.in(2)->shape())
+    pairs = ctx.graph().add_constant<int64_t>("", *ctx.in(2)->shape(), *known);
+  return ctx.finish(kKind, {ctx.in(0), block, pairs});
+}
+
 // The selected boxes, as many as asked for: unused places hold 0.
 Status non_max_suppression(OpContext& ctx) {
   const bool soft = ctx.num_inputs() > 5;
@@ -94,6 +104,8 @@ constexpr OpRow kRows[] = {
      blocks<OpKind::DepthToSpace, DepthToSpaceOptions, DepthToSpaceAttrs>},
     {BuiltinOperator::SPACE_TO_DEPTH, k1, k1,
      blocks<OpKind::SpaceToDepth, SpaceToDepthOptions, SpaceToDepthAttrs>},
+    {BuiltinOperator::SPACE_TO_BATCH_ND, {3, 3}, k1, batch_blocks<OpKind::SpaceToBatch>},
+    {BuiltinOperator::BATCH_TO_SPACE_ND, {3, 3}, k1, batch_blocks<OpKind::BatchToSpace>},
     {BuiltinOperator::NON_MAX_SUPPRESSION_V4, {5, 5}, k2, non_max_suppression},
     {BuiltinOperator::NON_MAX_SUPPRESSION_V5, {6, 6}, {3, 3}, non_max_suppression},
 };

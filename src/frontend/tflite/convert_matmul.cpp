@@ -31,6 +31,7 @@ Status fully_connected(OpContext& ctx) {
     attrs.activation = act.kind;
     attrs.act_alpha = act.alpha;
     attrs.act_beta = act.beta;
+    attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
     return ctx.finish(OpKind::MatMul, {ctx.in(0), ctx.in(1), ctx.in(2)}, attrs);
   }
   EC_TRY(ec::Tensor * rows, as_rows(ctx, columns.size()));
@@ -39,6 +40,7 @@ Status fully_connected(OpContext& ctx) {
   attrs.activation = act.kind;
   attrs.act_alpha = act.alpha;
   attrs.act_beta = act.beta;
+  attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
   if (!options.keep_num_dims() || rank == 2)
     return ctx.finish(OpKind::Gemm, {rows, ctx.in(1), ctx.in(2)}, attrs);
   // One dimension in, one out.
@@ -53,6 +55,7 @@ Status batch_matmul(OpContext& ctx) {
   MatMulAttrs attrs;
   attrs.transpose_a = options.adj_x();
   attrs.transpose_b = options.adj_y();
+  attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
   return ctx.finish(OpKind::MatMul, {ctx.in(0), ctx.in(1)}, attrs);
 }
 

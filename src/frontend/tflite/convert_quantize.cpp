@@ -23,7 +23,19 @@ Status quantize(OpContext& ctx) {
   EC_TRY(attrs.dtype, ctx.out_dtype());
   if (!ctx.out_quant())
     return ctx.fail(Code::BadQuantParams, "the result has no quantisation parameters");
+  attrs.rounding = Rounding::HalfAway;
+  // The parameters are the result's, so it has them before the op is inferred.
   return ctx.finish(OpKind::Quantize, {ctx.in(0)}, attrs);
+}
+
+Status fake_quant(OpContext& ctx) {
+  const auto& options = ctx.options<FakeQuantOptions>();
+  FakeQuantAttrs attrs;
+  attrs.min = options.min();
+  attrs.max = options.max();
+  attrs.num_bits = options.num_bits();
+  attrs.narrow_range = options.narrow_range();
+  return ctx.finish(OpKind::FakeQuant, {ctx.in(0)}, attrs);
 }
 
 // Sparse constants are dense already.
@@ -35,6 +47,7 @@ constexpr OpRow kRows[] = {
     {BuiltinOperator::CAST, k1, k1, cast},
     {BuiltinOperator::DEQUANTIZE, k1, k1, dequantize},
     {BuiltinOperator::QUANTIZE, k1, k1, quantize},
+    {BuiltinOperator::FAKE_QUANT, k1, k1, fake_quant},
     {BuiltinOperator::DENSIFY, k1, k1, densify},
 };
 

@@ -193,17 +193,25 @@ Status strided_slice(OpContext& ctx) { return StridedSlice(ctx).convert(); }
 
 // Along the listed axes, from the last element to the first.
 Status reverse(OpContext& ctx) {
-  EC_TRY(std::vector<int64_t> axes, ctx.need_ints(1, "axis"));
-  const size_t n = axes.size();
-  return ctx.finish(OpKind::Slice, {ctx.in(0), ctx.ints(std::vector<int64_t>(n, -1)),
-                                    ctx.ints(std::vector<int64_t>(n, INT64_MIN)), ctx.ints(axes),
-                                    ctx.ints(std::vector<int64_t>(n, -1))});
+  EC_TRY(const size_t rank, ctx.rank());
+  ReverseAttrs attrs;
+  EC_TRY(attrs.axes, ctx.need_ints(1, "axis"));
+  for (int64_t& axis : attrs.axes) {
+    EC_TRY(axis, ctx.axis(axis, rank));
+  }
+  return ctx.finish(OpKind::Reverse, {ctx.in(0)}, attrs);
+}
+
+Status dynamic_update_slice(OpContext& ctx) {
+  EC_TRY(ec::Tensor * starts, ctx.as_i64(2));
+  return ctx.finish(OpKind::DynamicUpdateSlice, {ctx.in(0), ctx.in(1), starts});
 }
 
 constexpr OpRow kRows[] = {
     {BuiltinOperator::SLICE, {3, 3}, {1, 1}, slice},
     {BuiltinOperator::STRIDED_SLICE, {4, 4}, {1, 1}, strided_slice},
     {BuiltinOperator::REVERSE_V2, {2, 2}, {1, 1}, reverse},
+    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, {3, 3}, {1, 1}, dynamic_update_slice},
 };
 
 }  // namespace

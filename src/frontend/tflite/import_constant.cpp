@@ -64,6 +64,13 @@ Result<ec::Tensor*> Importer::add_initial_state(Scope& scope, const Tensor& tens
   return scope.graph.add_constant(std::move(name), type, std::move(buffer).to_blob());
 }
 
+bool Importer::is_defined(const Scope& scope, int32_t index) const {
+  const auto at = static_cast<size_t>(index);
+  const Tensor& tensor = scope.tensor(index);
+  return scope.values[at] != nullptr || scope.poisoned[at] || tensor.is_variable() ||
+         scope.handles.contains(index) || file_->constant_data(tensor).has_value();
+}
+
 ec::Tensor* Importer::value(Scope& scope, int32_t index, const Location& reader) {
   if (index < 0) return nullptr;
   const auto at = static_cast<size_t>(index);

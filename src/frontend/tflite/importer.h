@@ -32,6 +32,9 @@ class Importer {
   // is a handle.
   ec::Tensor* value(Scope& scope, int32_t index, const Location& reader);
 
+  // Whether anything gives the tensor a value.
+  bool is_defined(const Scope& scope, int32_t index) const;
+
   // A subgraph as a nested graph with inputs of these types; null when its problems were reported.
   std::unique_ptr<ec::Graph> import_body(uint32_t subgraph,
                                          const std::vector<ec::TensorType>& types);

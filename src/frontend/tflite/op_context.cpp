@@ -15,8 +15,14 @@ OpContext::OpContext(Importer& importer, Scope& scope, const Operator& op, Locat
       op_(op),
       location_(std::move(location)),
       results_(size_of(op.outputs()), nullptr) {
-  for (uint32_t i = 0; i < size_of(op.inputs()); ++i)
-    inputs_.push_back(importer.value(scope, op.inputs()->Get(i), location_));
+  const bool is_custom =
+      builtin_code(importer.file().code_of(op)) == static_cast<int32_t>(BuiltinOperator::CUSTOM);
+  for (uint32_t i = 0; i < size_of(op.inputs()); ++i) {
+    const int32_t index = op.inputs()->Get(i);
+    // Custom operators list scratch memory among their inputs: a tensor that nothing computes.
+    const bool absent = is_custom && index >= 0 && !importer.is_defined(scope, index);
+    inputs_.push_back(absent ? nullptr : importer.value(scope, index, location_));
+  }
   first_tensor_id_ = graph().tensor_id_bound();
 }
 

@@ -31,8 +31,8 @@ Status direct(OpContext& ctx) {
   return ctx.finish(kKind, ctx.tensors());
 }
 
-extern const std::span<const OpRow> kActivationRows, kControlRows, kConvRows, kElementwiseRows,
-    kGatherRows, kImageRows, kMatMulRows, kMovementRows, kPoolRows, kQuantizeRows, kReduceRows,
-    kShapeRows, kSliceRows, kVariableRows;
+extern const std::span<const OpRow> kActivationRows, kControlRows, kConvRows, kCustomRows,
+    kElementwiseRows, kGatherRows, kImageRows, kMatMulRows, kMovementRows, kPoolRows, kQuantizeRows,
+    kReduceRows, kRecurrentRows, kShapeRows, kSliceRows, kVariableRows;
 
 }  // namespace ec::tflite
