@@ -14,7 +14,7 @@ namespace ec::tflite {
 struct OperatorInfo {
   BuiltinOperator code;
   std::string_view name;   // "CONV_2D"
-  int32_t newest_version;  // that LiteRT runs
+  int32_t newest_version;  // that LiteRT runs; 0: none
   BuiltinOptions options;  // NONE: has none, or none that is read here
 };
 
