@@ -43,7 +43,7 @@ Result<ModelFile> ModelFile::open(const Blob& given, DiagnosticSink& sink) {
   flatbuffers::Verifier verifier(bytes, size, kMaxDepth, max_tables(size));
   if (!VerifyModelBuffer(verifier))
     return fail(
-        corrupt("the flatbuffer is not sound: an offset, size or vector inside it leaves "
+        corrupt("the TFLite model is not sound: an offset, size or vector inside it leaves "
                 "its bounds"));
   ModelFile model(file, GetModel(bytes));
   const size_t before = sink.error_count();

@@ -2,6 +2,7 @@
 // become that tensor. A run starts from the values that CALL_ONCE assigns.
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/table.h"
+#include "support/strings.h"
 
 namespace ec::tflite {
 namespace {
@@ -27,14 +28,19 @@ Status read_variable(OpContext& ctx) {
   EC_TRY(const std::string key, key_of(ctx));
   ec::Tensor* value = ctx.importer().variable(key);
   if (value == nullptr)
-    return ctx.fail(Code::UndefinedName, "variable '" + key + "' is read before it is assigned");
+    return ctx.fail(Code::UndefinedName,
+                    "variable '" + printable(key) + "' is read before it is assigned");
   return ctx.set(0, value);
 }
 
 Status assign_variable(OpContext& ctx) {
   EC_TRY(const std::string key, key_of(ctx));
   if (!ctx.has(1)) return ctx.fail(Code::UnsupportedType, "the value is no tensor");
-  ctx.importer().variable(key) = ctx.in(1);
+  ec::Tensor*& value = ctx.importer().variable(key);
+  // The first value is what CALL_ONCE assigns; later ones would have to outlive the run.
+  if (value != nullptr)
+    ctx.importer().warn_of_state("variable '" + printable(key) + "'", ctx.location());
+  value = ctx.in(1);
   return {};
 }
 

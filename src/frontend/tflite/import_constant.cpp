@@ -93,6 +93,7 @@ ec::Tensor* Importer::value(Scope& scope, int32_t index, const Location& reader)
                                  ? add_initial_state(scope, tensor, source_name(tensor))
                                  : add_constant(scope, tensor, source_name(tensor));
   if (!made.ok()) return fail(std::move(made).error());
+  if (tensor.is_variable()) warn_of_state("the state " + tensor_label(scope.source, index), reader);
   return scope.values[at] = *made;
 }
 

@@ -54,11 +54,18 @@ void Importer::report(Error error) {
   sink_.report(std::move(error).file(path_.string()).hint(std::string(usual_hint(code))));
 }
 
-void Importer::warn_once(const std::string& key, Diagnostic diagnostic) {
-  if (!warned_once_.insert(key).second) return;
-  diagnostic.severity = Severity::Warning;
-  diagnostic.file = path_.string();
-  sink_.report(std::move(diagnostic));
+void Importer::warn_of_state(const std::string& what, const Location& location) {
+  if (!warned_once_.insert("state").second) return;
+  Diagnostic d(Code::UnsupportedOpForm,
+               what +
+                   " starts from its first value in every run; LiteRT keeps it from one run to "
+                   "the next");
+  d.severity = Severity::Warning;
+  d.file = path_.string();
+  d.node = std::string(location.name());
+  d.op_type = location.op_type;
+  d.hint = "results are those of LiteRT after reset_all_variables()";
+  sink_.report(std::move(d));
 }
 
 bool Importer::may_copy(size_t bytes) {

@@ -45,11 +45,12 @@ class Importer {
 
   // Variables by key; null: not assigned yet.
   ec::Tensor*& variable(const std::string& key) { return variables_[key]; }
+  // Says once that `what` does not outlive a run.
+  void warn_of_state(const std::string& what, const Location& location);
 
   // Whether so many bytes may be copied; counts them.
   bool may_copy(size_t bytes);
   void report(Error error);
-  void warn_once(const std::string& key, Diagnostic diagnostic);
   size_t errors() const { return errors_; }
 
  private:
