@@ -47,7 +47,7 @@ class BadFiles(Case):
 
     def test_wrong_format_is_said_by_content(self):
         for name, content, word in [
-            ("a.onnx", b"\x1c\0\0\0TFL3" + bytes(64), "TFLite"),
+            ("a.onnx", b"\x1c\0\0\0TFL3" + bytes(64), "TFLite"),  # of version 0
             ("b.onnx", b"\x89HDF\r\n\x1a\n" + bytes(64), "HDF5"),
             ("c.onnx", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." + bytes(64), "torch"),
         ]:
@@ -56,6 +56,10 @@ class BadFiles(Case):
         (self.dir / "saved").mkdir()
         self.write("saved/saved_model.pb", b"x")
         self.assertIn("SavedModel", self.each_verb(7, "EC1005", "saved").err)
+
+    def test_damaged_tflite(self):
+        self.write("cut.onnx", b"\x1c\0\0\0TFL3" + b"\xff" * 64)
+        self.assertIn("TFLite", self.each_verb(7, "EC1006", "cut.onnx").err)
 
     def test_text_is_no_model(self):
         self.write("notes.onnx", "hello, this is no model\n" * 20)
