@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+#   tests/interop/run.sh [nodes|zoo|tflite|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,6 +35,19 @@ export_zoo() {
   "$work/torch/bin/python" tests/interop/zoo.py
 }
 
+# Against LiteRT, with the program of this tree (EC_BIN, default build/bin/edgecompile).
+check_tflite() {
+  if make_venv litert tests/interop/requirements-tflite.txt; then
+    "$work/litert/bin/pip" install -q -r tests/interop/requirements-tflite.txt
+    cat tests/interop/requirements-tflite.txt | sha256sum > "$work/litert/.stamp"
+  fi
+  "$work/litert/bin/python" tests/interop/tflite_check.py --out "$work/results"
+}
+
+if [ "$what" = tflite ]; then
+  check_tflite
+  exit
+fi
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
@@ -54,6 +67,9 @@ fi
 if [ "$what" != nodes ]; then
   export_zoo
   "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
+fi
+if [ "$what" = all ]; then
+  check_tflite || failed=1
 fi
 echo "interop: tables in $work/results"
 exit $failed

@@ -22,6 +22,11 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("EC_SHARED_DATA", ROOT.parent / "shared" / "data"))
 FLOAT_TOLERANCE = 1e-5
+# Models whose own arithmetic blows rounding up, with the bound that they get.
+EXPLAINED = {
+    "nmp.tflite": (5e-4, "LOG of spectrogram sums that cancel to 4e-7 (the largest is 7): sums that agree to 1e-10 of "
+                         "the largest differ by 1e-3 there, and everything after it is scaled by the minimum"),
+}
 
 
 def random_input(detail, shape, rng):
@@ -67,7 +72,7 @@ class OurRun:
         return np.load(self.files[name])
 
 
-def difference(ours, theirs):
+def difference(ours, theirs, tolerance=FLOAT_TOLERANCE):
     """None when equal enough, else a text."""
     if ours.shape != theirs.shape and ours.size == theirs.size == 1:
         ours = ours.reshape(theirs.shape)
@@ -80,7 +85,7 @@ def difference(ours, theirs):
         gap = np.abs(np.where(both_nan, 0, ours.astype(np.float64) - theirs))
         largest = max(float(np.abs(np.nan_to_num(theirs)).max(initial=0)), 1e-30)
         worst = float(gap.max(initial=0))
-        return None if worst <= FLOAT_TOLERANCE * largest else f"off by {worst / largest:.2e} of the largest"
+        return None if worst <= tolerance * largest else f"off by {worst / largest:.2e} of the largest"
     wrong = int((ours != theirs).sum())
     if wrong == 0:
         return None
@@ -106,6 +111,7 @@ def check_run(program, model, seed):
         inputs[names[detail["index"]]] = array
     interpreter.invoke()
     made_by = producers(interpreter)
+    tolerance = EXPLAINED.get(model.name, (FLOAT_TOLERANCE,))[0]
     with tempfile.TemporaryDirectory() as folder:
         ours = OurRun(program, model, inputs, folder)
         compared, faults, unseen = 0, [], 0
@@ -115,7 +121,7 @@ def check_run(program, model, seed):
             if detail["name"] not in ours.files:
                 unseen += 1
                 continue
-            fault = difference(ours.tensor(detail["name"]), interpreter.get_tensor(detail["index"]))
+            fault = difference(ours.tensor(detail["name"]), interpreter.get_tensor(detail["index"]), tolerance)
             compared += 1
             if fault:
                 faults.append((made_by[detail["index"]], detail["name"], fault))
@@ -170,6 +176,8 @@ def main():
         detail = result.get("reason") or (f"{result['by_operator']}; first {result['first']}"
                                           if result["status"] == "differs"
                                           else f"{result['tensors']} tensors, {result['unseen']} not seen")
+        if result["model"] in EXPLAINED:
+            detail += f"; within {EXPLAINED[result['model']][0]}: {EXPLAINED[result['model']][1]}"
         if "ours" in result:
             detail += f"; here: {result['ours']}"
         print(f"{result['model']:55} {result['status']:18} {detail}", flush=True)
