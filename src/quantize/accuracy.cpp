@@ -43,15 +43,17 @@ struct Agreement {
 
 class Comparison {
  public:
-  Comparison(const Graph& graph, const Conversion& simulated,
+  Comparison(const Graph& graph, const Plan& plan, const Conversion& simulated,
              const std::vector<std::optional<QuantParams>>& params)
       : graph_(graph),
         params_(params),
         stored_(graph.tensor_id_bound()),
         errors_(graph.tensor_id_bound()),
         source_id_(simulated.graph->tensor_id_bound(), kNone) {
-    for (uint32_t id = 0; id < simulated.quantized.size(); ++id)
-      if (const Tensor* tensor = simulated.quantized[id]) source_id_[tensor->id()] = id;
+    for (uint32_t id = 0; id < simulated.quantized.size(); ++id) {
+      const Tensor* tensor = simulated.quantized[id];
+      if (tensor != nullptr && plan.observed[id]) source_id_[tensor->id()] = id;
+    }
     outputs_.resize(graph.outputs().size());
     agreement_.resize(graph.outputs().size());
   }
@@ -162,11 +164,12 @@ double ErrorStatistics::clip_rate() const {
   return count > 0 ? static_cast<double>(clipped) / static_cast<double>(count) : 0.0;
 }
 
-Result<AccuracyReport> measure_accuracy(const Graph& graph, const Conversion& simulated,
+Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
+                                        const Conversion& simulated,
                                         const std::vector<std::optional<QuantParams>>& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads) {
-  Comparison comparison(graph, simulated, params);
+  Comparison comparison(graph, plan, simulated, params);
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto rounded, executor_of(
                                  *simulated.graph,

@@ -48,9 +48,11 @@ struct AccuracyReport {
   bool held_out = false;  // the samples took no part in calibration
 };
 
-// Runs the float graph and `simulated` (made from it) side by side. Memory: one sample's quantised
+// Runs the float graph and `simulated` (made from it) side by side. Tensors in front of a fused
+// activation are left out: they hold the range behind it. Memory: one sample's quantised
 // activations.
-Result<AccuracyReport> measure_accuracy(const Graph& graph, const Conversion& simulated,
+Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
+                                        const Conversion& simulated,
                                         const std::vector<std::optional<QuantParams>>& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads);

@@ -134,7 +134,7 @@ Result<QuantizeResult> run_ptq(const Graph& graph, const QuantizeRequest& reques
   EC_TRY(report.accuracy, steps.run(5, [&]() -> Result<AccuracyReport> {
     EC_TRY(const Conversion simulated,
            convert(graph, plan, params, IoType::Float, GraphForm::Simulated));
-    return measure_accuracy(graph, simulated, params, *request.samples, split.held_out,
+    return measure_accuracy(graph, plan, simulated, params, *request.samples, split.held_out,
                             request.threads);
   }));
   report.accuracy.held_out = !split.overlap;

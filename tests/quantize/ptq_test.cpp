@@ -129,6 +129,15 @@ TEST(Ptq, ReportMeasuresEveryLayer) {
   EXPECT_EQ(q.result.report.steps.size(), ptq_steps().size());
 }
 
+TEST(Ptq, ReportLeavesOutWhatIsClippedByAFusedActivation) {
+  const Quantized q = quantize_text(
+      "graph @g(%x: f32[1,64], %z: f32[1,64]) -> (y = %y) {\n"
+      "  %a = add(%x, %z)\n  %y = relu(%a)\n}");
+  ASSERT_EQ(q.result.report.accuracy.layers.size(), 1u);
+  EXPECT_EQ(q.result.report.accuracy.layers[0].tensor, "y");
+  EXPECT_GT(q.result.report.accuracy.layers[0].error.sqnr_db(), 30.0);
+}
+
 TEST(Ptq, FloatOperationsStandBetweenDequantizeAndQuantize) {
   const Quantized q = quantize_text(
       "graph @g(%x: f32[1,4]) -> (y = %y) {\n"
