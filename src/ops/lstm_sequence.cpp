@@ -2,6 +2,7 @@
 // projection, layer normalisation and coupled gates.
 #include "ops/define.h"
 #include "ops/move.h"
+#include "ops/quantized/kernels.h"
 #include "ops/quantized/real.h"
 #include "ops/sequence_cell.h"
 
@@ -230,6 +231,7 @@ EC_OP_DEF(
         "LSTM over a sequence with one weight matrix per gate (input, forget, cell, output); "
         "peepholes, projection, layer normalisation and coupled input and forget gates are "
         "optional. The states after the last step are results.",
-    .infer = infer_lstm_sequence, .reference = lstm_sequence, .layout = LayoutRule::Fixed);
+    .infer = infer_lstm_sequence, .reference = lstm_sequence, .quantized = quantized::lstm_sequence,
+    .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

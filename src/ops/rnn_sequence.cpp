@@ -1,6 +1,7 @@
 // rnn_sequence and svdf: the plain recurrent cell and the low-rank filter layer of TFLite.
 #include "ops/define.h"
 #include "ops/move.h"
+#include "ops/quantized/kernels.h"
 #include "ops/quantized/real.h"
 #include "ops/sequence_cell.h"
 
@@ -166,6 +167,7 @@ EC_OP_DEF(Svdf, .signature = "(x, feature_weights, time_weights, bias?, state?) 
           .summary =
               "Low-rank filter over time: feature products of the last steps, kept in the state, "
               "weighted per step and summed over the rank of each unit; then bias and activation.",
-          .infer = infer_svdf, .reference = svdf, .layout = LayoutRule::Fixed);
+          .infer = infer_svdf, .reference = svdf, .quantized = quantized::svdf,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

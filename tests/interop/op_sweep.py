@@ -2,12 +2,16 @@
 """Runs single-operator TFLite models here and in LiteRT's reference kernels.
 
     op_sweep.py [--edgecompile PATH] [--only TEXT] [--seed N] [--factor F] [--reference] [--out DIR]
+    op_sweep.py --record DIR [--only TEXT] [--seed N]
 
 Needs ai-edge-litert and flatbuffers. Cases come from sweep_cases.py: shapes, strides, dilations,
 paddings, activations and quantisation of i8, u8, 16x8, hybrid and float operators. Many cases share
 a file, so that programs start a few dozen times instead of thousands; a file that LiteRT or we
 refuse is tried again case by case. Integers must be equal in every element; floats may differ by
 1e-5 of the tensor's largest magnitude. Exit status 1: a case differs or is refused by us only.
+
+--record writes models of a few integer cases each with LiteRT's results, for the tests that run
+without LiteRT (tests/runtime/recorded).
 """
 import argparse
 import json
@@ -99,6 +103,31 @@ class Sweep:
             self.counts[f"{status}: {name}"] += 1
 
 
+def record(folder, only, seed):
+    folder.mkdir(parents=True, exist_ok=True)
+    groups = {}
+    for number, (name, count, function) in enumerate(sweep_cases.families()):
+        kind = next((k for k in ("i8", "u8", "i16", "hybrid") if k in name.split("_")), None)
+        if kind is None or only not in name:
+            continue
+        for i in range(max(1, count // 12)):
+            spec = (function, [seed, number, i])
+            try:
+                content, values, _ = build([spec])
+                run_litert(content, values)
+            except (RuntimeError, ValueError):
+                continue
+            if sum(v.size for v in values.values()) <= 3000:
+                groups.setdefault(kind, []).append(spec)
+    for kind, specs in groups.items():
+        content, values, _ = build(specs)
+        results = run_litert(content, values)
+        (folder / f"{kind}.tflite").write_bytes(content)
+        arrays = {f"in/{n}": v for n, v in values.items()} | {f"out/{n}": v for n, v in results.items()}
+        np.savez_compressed(folder / f"{kind}.npz", **arrays)
+        print(f"{kind}: {len(specs)} cases")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
@@ -107,7 +136,10 @@ def main():
     parser.add_argument("--factor", type=float, default=1.0, help="how many times the usual number of cases")
     parser.add_argument("--reference", action="store_true", help="run our reference kernels without optimisation")
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path, help="write models with LiteRT's results to this folder")
     args = parser.parse_args()
+    if args.record:
+        return record(args.record, args.only, args.seed)
     sweep = Sweep(args.edgecompile, args.reference)
     for number, (name, count, function) in enumerate(sweep_cases.families()):
         if args.only not in name:

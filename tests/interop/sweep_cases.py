@@ -81,11 +81,11 @@ def output_quant(c, kind, in_scale, weight_scale, depth):
     return quant
 
 
-def weighted(c, op, kind, shape, weight_shape, axis, channels, depth, out_shape, options, order, bias_slot=True, front=()):
+def weighted(c, op, kind, shape, weight_shape, axis, channels, depth, out_shape, options, order, front=()):
     """Adds operands and the operator; `order` turns (x, w) into its operand order."""
     per_axis = c.chance(0.6) and kind != "u8" and axis is not None
-    has_bias = bias_slot and c.chance(0.8)
-    wide = kind == "i16" and c.chance(0.5)
+    has_bias = op == "CONV_2D" or c.chance(0.8)
+    wide = kind == "i16" and (op == "DEPTHWISE_CONV_2D" or c.chance(0.5))
     if kind == "f32":
         x = c.input(shape, np.float32)
         w = c.model.const(c.rng.normal(0, 0.3, weight_shape).astype(np.float32))
@@ -128,8 +128,7 @@ def conv(c, kind):
     kernel, stride, dilation, padding, size, out = spatial(c)
     batch, cin, cout = c.pick(1, 1, 2), c.pick(1, 3, 8, 17), c.pick(1, 4, 9)
     weighted(c, "CONV_2D", kind, [batch, *size, cin], [cout, *kernel, cin], 0, cout, cin * kernel[0] * kernel[1],
-             [batch, *out, cout], [padding, stride[1], stride[0], activation(c), dilation[1], dilation[0]], lambda x, w: [x, w],
-             bias_slot=True)
+             [batch, *out, cout], [padding, stride[1], stride[0], activation(c), dilation[1], dilation[0]], lambda x, w: [x, w])
 
 
 def depthwise(c, kind):
@@ -197,6 +196,8 @@ def out_of(a, b):
 
 def binary(c, op, kind, options, same=False, boolean=False, low=0.002, high=0.2):
     a, b = broadcast_pair(c)
+    if op == "ATAN2":
+        b = a
     if kind in ("f32", "i32"):
         dtype = np.float32 if kind == "f32" else np.int32
         values = c.values_of(b, dtype)
@@ -477,6 +478,8 @@ def families():
         for op in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
             add(f"{op}_{kind}", 24, resize, op, kind)
         for op in MOVES:
+            if kind == "i16" and op in ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "ARG_MAX", "ARG_MIN"):
+                continue  # LiteRT has no such kernels
             add(f"{op}_{kind}", 6, move, op, kind)
         for alpha in (0.1, 0.9, 1.5):
             add(f"LEAKY_RELU_{kind}_{alpha}", 5, unary, "LEAKY_RELU", kind, options=[alpha])
@@ -487,7 +490,6 @@ def families():
             add(f"{op}_{kind}", 8, unary, op, kind)
     for kind in ("i8", "f32"):
         add(f"LOG_SOFTMAX_{kind}", 16, rows, "LOG_SOFTMAX", kind, LOG_SOFTMAX_OUT)
-        add(f"ELU_{kind}", 10, unary, "ELU", kind)
         add(f"SQUARED_DIFFERENCE_{kind}", 16, binary, "SQUARED_DIFFERENCE", kind, plain)
     for kind in ("i8", "i16", "f32"):
         for op, low, high in (("EXP", 0.002, 0.03), ("ABS", 0.002, 0.2)):
@@ -500,7 +502,7 @@ def families():
         add(f"REDUCE_PROD_{kind}", 16, reduce, "REDUCE_PROD", kind)
     for source in ("f32", "i8", "u8", "i16"):
         for target in ("f32", "i8", "u8", "i16"):
-            if source != target:
+            if source != target and (source, target) != ("i16", "u8"):
                 add(f"quantize_{source}_{target}", 12, quantize, source, target)
     for op in ("FLOOR_DIV", "FLOOR_MOD", "ADD", "SUB", "MUL"):
         add(f"{op}_i32", 6, binary, op, "i32", {"ADD": add_option, "SUB": add_option, "MUL": act_option}.get(op, plain))

@@ -137,4 +137,73 @@ Multiplier inverse_sqrt(int32_t x) {
   return {y, -shift};
 }
 
+namespace {
+
+// 16-bit fractions. Constants are the 32-bit ones, rounded.
+constexpr int16_t kMax16 = std::numeric_limits<int16_t>::max();
+
+int16_t narrow(int32_t x) { return static_cast<int16_t>(static_cast<uint16_t>(x)); }
+int16_t constant(int32_t value) { return narrow(divide_by_power_of_two(value, 16)); }
+int16_t sum16(int16_t a, int16_t b) { return narrow(a + b); }
+int16_t negated(int16_t a) { return narrow(-a); }
+int16_t scaled(int16_t x, int exponent) {
+  if (exponent < 0) return narrow(divide_by_power_of_two(x, -exponent));
+  return saturate<int16_t>(int64_t{x} * (int64_t{1} << exponent));
+}
+
+int16_t exp_near_zero16(int16_t a) {
+  const int16_t start = constant(1895147668), third = constant(715827883);
+  const int16_t x = sum16(a, 1 << 12);
+  const int16_t x2 = doubling_high_mul(x, x), x3 = doubling_high_mul(x2, x);
+  const int16_t x4_over_4 = scaled(doubling_high_mul(x2, x2), -2);
+  const int16_t rest = scaled(sum16(doubling_high_mul(sum16(x4_over_4, x3), third), x2), -1);
+  return saturate<int16_t>(int64_t{start} + doubling_high_mul(start, sum16(x, rest)));
+}
+
+int16_t exp_of_negative16(int16_t a, int integer_bits) {
+  if (a == 0) return kMax16;
+  if (integer_bits > 5 && a < constant(-(1 << (36 - integer_bits)))) return 0;
+  const int fraction_bits = 15 - integer_bits;
+  const auto quarter = static_cast<int16_t>(1 << (fraction_bits - 2));
+  const int16_t low = narrow((a & (quarter - 1)) - quarter);
+  int16_t result = exp_near_zero16(scaled(low, integer_bits));
+  const int32_t rest = narrow(low - a);
+  const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
+  for (int e = -2; e <= 4; ++e)
+    if (integer_bits > e && (rest & (1 << (fraction_bits + e))) != 0)
+      result = doubling_high_mul(result, constant(factors[e + 2]));
+  return result;
+}
+
+// Newton's method for 2 / (1 + a) with two integer bits.
+int16_t twice_inverse16(int16_t a) {
+  const auto half_denominator = static_cast<int16_t>((int32_t{a} + kMax16 + 1) / 2);
+  constexpr int16_t kOne = 1 << 13;
+  int16_t x =
+      sum16(constant(1515870810), doubling_high_mul(half_denominator, constant(-1010580540)));
+  for (int i = 0; i < 3; ++i) {
+    const int16_t error = narrow(kOne - doubling_high_mul(half_denominator, x));
+    x = sum16(x, scaled(doubling_high_mul(x, error), 2));
+  }
+  return x;
+}
+
+}  // namespace
+
+int16_t logistic16(int16_t x, int integer_bits) {
+  if (x == 0) return 1 << 14;
+  const int16_t below = x > 0 ? negated(x) : x;
+  const int16_t positive = scaled(twice_inverse16(exp_of_negative16(below, integer_bits)), 1);
+  return x > 0 ? positive : narrow(kMax16 - positive);
+}
+
+int16_t tanh16(int16_t x, int integer_bits) {
+  if (x == 0) return 0;
+  const int16_t below = x < 0 ? x : negated(x);
+  // (1 - e) / (1 + e) with e = exp(2 x); doubling x is one integer bit more.
+  const int16_t inverse = twice_inverse16(exp_of_negative16(below, integer_bits + 1));
+  const int16_t result = scaled(narrow(inverse - (1 << 13)), 2);
+  return x < 0 ? negated(result) : result;
+}
+
 }  // namespace ec::quantized

@@ -30,4 +30,9 @@ Multiplier inverse_sqrt(int32_t x);
 
 int leading_zeros(uint32_t x);
 
+// The same on 16 bits, as recurrent cells use them: x with the given integer bits (at most 6), the
+// result with none.
+int16_t logistic16(int16_t x, int integer_bits);
+int16_t tanh16(int16_t x, int integer_bits);
+
 }  // namespace ec::quantized

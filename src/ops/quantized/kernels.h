@@ -51,6 +51,9 @@ Status reduce_mean(KernelContext& ctx);
 Status reduce_prod(KernelContext& ctx);
 Status avg_pool(KernelContext& ctx);
 
+Status lstm_sequence(KernelContext& ctx);
+Status svdf(KernelContext& ctx);
+
 Status concat(KernelContext& ctx);
 Status resize(KernelContext& ctx);
 

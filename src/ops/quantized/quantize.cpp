@@ -57,19 +57,42 @@ Status quantize_reals(KernelContext& ctx) {
   return {};
 }
 
+struct Requantizer {
+  Params from, to;
+  Multiplier factor;
+  Range range;
+
+  int32_t operator()(int64_t x) const {
+    const auto value =
+        static_cast<int32_t>(static_cast<uint32_t>(x) - static_cast<uint32_t>(from.zero_point));
+    return range.clamp(static_cast<int64_t>(multiply(value, factor)) + to.zero_point);
+  }
+};
+
+// Bytes have 256 values: a table of their results.
+void requantize_bytes(const ConstView& x, const MutableView& y, const Requantizer& f) {
+  const int32_t lowest = type_range(x.dtype).low;
+  uint8_t table[256];
+  for (int32_t v = lowest; v < lowest + 256; ++v)
+    table[static_cast<uint8_t>(v)] = static_cast<uint8_t>(f(v));
+  const auto in = x.as<uint8_t>();
+  const auto out = y.as<uint8_t>();
+  for (size_t i = 0; i < in.size(); ++i) out[i] = table[in[i]];
+}
+
 Status requantize(KernelContext& ctx) {
   EC_TRY(const Params from, input_params(ctx, 0));
   EC_TRY(const Params to, output_params(ctx));
   const MutableView& y = ctx.output(0);
-  const Range range = type_range(y.dtype);
-  const Multiplier factor = quantize_multiplier(from.scale / to.scale);
+  const Requantizer f{from, to, quantize_multiplier(from.scale / to.scale), type_range(y.dtype)};
+  const auto is_byte = [](DType dtype) { return dtype == DType::I8 || dtype == DType::U8; };
+  if (is_byte(ctx.input(0).dtype) && is_byte(y.dtype)) {
+    requantize_bytes(ctx.input(0), y, f);
+    return {};
+  }
   const Reader<int64_t> x(ctx.input(0));
   std::vector<int64_t> out(x.size());
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto value =
-        static_cast<int32_t>(static_cast<uint32_t>(x[i]) - static_cast<uint32_t>(from.zero_point));
-    out[i] = range.clamp(static_cast<int64_t>(multiply(value, factor)) + to.zero_point);
-  }
+  for (size_t i = 0; i < out.size(); ++i) out[i] = f(x[i]);
   store<int64_t>(y, out);
   return {};
 }

@@ -35,10 +35,19 @@ Status for_each_reduced(KernelContext& ctx, F&& f) {
     }
   if (step != ctx.output(0).count()) return ctx.fail("the result does not fit the axes");
   if (x.count() == 0) return {};
-  IndexWalker walker(x.shape);
+  if (x.rank() == 0) {
+    f(size_t{0}, size_t{0});
+    return {};
+  }
+  // Row by row, so that the innermost loop is a plain one.
+  const auto run = static_cast<size_t>(x.shape.back()),
+             step_in = static_cast<size_t>(strides.back());
+  IndexWalker walker(x.shape.first(x.rank() - 1));
   size_t at = 0;
-  do f(at++, static_cast<size_t>(walker.offset(strides)));
-  while (walker.next());
+  do {
+    const auto to = static_cast<size_t>(walker.offset(std::span(strides).first(x.rank() - 1)));
+    for (size_t k = 0; k < run; ++k, ++at) f(at, to + k * step_in);
+  } while (walker.next());
   return {};
 }
 

@@ -116,7 +116,7 @@ struct TableScale {
   }
 };
 
-int16_t logistic16(int32_t x) {
+int16_t logistic_by_points(int32_t x) {
   const auto size = static_cast<uint32_t>(std::abs(int64_t{x}));
   const uint32_t at = size >> 9;
   uint32_t result = 0x7FFFu << 10;
@@ -128,7 +128,7 @@ int16_t logistic16(int32_t x) {
   return static_cast<int16_t>(result >> 10);
 }
 
-int16_t tanh16(int32_t x) {
+int16_t tanh_by_points(int32_t x) {
   const auto size = static_cast<uint32_t>(std::abs(int64_t{x}));
   const uint32_t at = size >> 8;
   int32_t result = 0xFFFF << 8;
@@ -203,12 +203,19 @@ Status clip_to(KernelContext& ctx, float low, float high) {
     range.low = static_cast<int32_t>(std::clamp<int64_t>(bound(low), range.low, range.high));
   if (std::isfinite(high))
     range.high = static_cast<int32_t>(std::clamp<int64_t>(bound(high), range.low, range.high));
+  const auto clipped = [&](int32_t v) {
+    return range.clamp(int64_t{multiply(v - ends.in.zero_point, m)} + ends.out.zero_point);
+  };
   with_stored_type(ctx.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    map_stored<T>(ctx, [&](T v) {
-      return static_cast<T>(
-          range.clamp(int64_t{multiply(v - ends.in.zero_point, m)} + ends.out.zero_point));
-    });
+    if constexpr (sizeof(T) == 1) {
+      std::array<T, 256> table{};
+      for (int32_t v = std::numeric_limits<T>::min(); v <= std::numeric_limits<T>::max(); ++v)
+        table[static_cast<uint8_t>(v)] = static_cast<T>(clipped(v));
+      map_stored<T>(ctx, [&](T v) { return table[static_cast<uint8_t>(v)]; });
+    } else {
+      map_stored<T>(ctx, [&](T v) { return static_cast<T>(clipped(v)); });
+    }
   });
   return {};
 }
@@ -230,7 +237,7 @@ Status sigmoid(KernelContext& ctx) {
   EC_TRY(const Ends ends, ends_of(ctx));
   EC_CHECK_OK(expect_fraction(ctx, ends));
   const TableScale scale(ends.in.scale, false);
-  map_stored<int16_t>(ctx, [&](int16_t v) { return logistic16(scale(v)); });
+  map_stored<int16_t>(ctx, [&](int16_t v) { return logistic_by_points(scale(v)); });
   return {};
 }
 
@@ -240,7 +247,7 @@ Status tanh(KernelContext& ctx) {
   EC_TRY(const Ends ends, ends_of(ctx));
   EC_CHECK_OK(expect_fraction(ctx, ends));
   const TableScale scale(ends.in.scale, true);
-  map_stored<int16_t>(ctx, [&](int16_t v) { return tanh16(scale(v)); });
+  map_stored<int16_t>(ctx, [&](int16_t v) { return tanh_by_points(scale(v)); });
   return {};
 }
 

@@ -13,8 +13,7 @@ int64_t quantized_bound(float value, const Params& out) {
          round_to_int32(double{std::round(value / static_cast<float>(out.scale))});
 }
 
-Result<FloatRange> bounds_of(const KernelContext& ctx, Activation activation, float alpha,
-                             float beta) {
+std::optional<FloatRange> bounds_of(Activation activation, float alpha, float beta) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   switch (activation) {
     case Activation::None:
@@ -26,31 +25,38 @@ Result<FloatRange> bounds_of(const KernelContext& ctx, Activation activation, fl
     case Activation::Clip:
       return FloatRange{alpha, beta};
     default:
-      return ctx.fail("a fused " +
-                      std::string(EnumText<Activation>::kNames[static_cast<size_t>(activation)]) +
-                      " has no integer form");
+      return std::nullopt;
   }
+}
+
+Error no_integer_form(const KernelContext& ctx, Activation activation) {
+  return ctx.fail("a fused " +
+                  std::string(EnumText<Activation>::kNames[static_cast<size_t>(activation)]) +
+                  " has no integer form");
 }
 
 }  // namespace
 
-Result<Range> activation_range(const KernelContext& ctx, Activation activation, float alpha,
-                               float beta, const Params& out, DType dtype) {
-  EC_TRY(const FloatRange bounds, bounds_of(ctx, activation, alpha, beta));
+std::optional<Range> activation_range(Activation activation, float alpha, float beta,
+                                      const Params& out, DType dtype) {
+  const auto bounds = bounds_of(activation, alpha, beta);
+  if (!bounds) return std::nullopt;
   const Range whole = type_range(dtype);
   Range range = whole;
-  if (std::isfinite(bounds.low))
+  if (std::isfinite(bounds->low))
     range.low = static_cast<int32_t>(
-        std::clamp<int64_t>(quantized_bound(bounds.low, out), whole.low, whole.high));
-  if (std::isfinite(bounds.high))
+        std::clamp<int64_t>(quantized_bound(bounds->low, out), whole.low, whole.high));
+  if (std::isfinite(bounds->high))
     range.high = static_cast<int32_t>(
-        std::clamp<int64_t>(quantized_bound(bounds.high, out), range.low, whole.high));
+        std::clamp<int64_t>(quantized_bound(bounds->high, out), range.low, whole.high));
   return range;
 }
 
 Result<FloatRange> float_activation_range(const KernelContext& ctx, Activation activation,
                                           float alpha, float beta) {
-  return bounds_of(ctx, activation, alpha, beta);
+  const auto bounds = bounds_of(activation, alpha, beta);
+  if (!bounds) return no_integer_form(ctx, activation);
+  return *bounds;
 }
 
 std::vector<int16_t> centred(const ConstView& view, int32_t zero_point) {
@@ -91,8 +97,10 @@ Result<OutputStage> output_stage(const KernelContext& ctx, const StageRequest& r
   stage.zero_point = out.zero_point;
   for (const float scale : scales)
     stage.factors.push_back(quantize_multiplier(in.scale * double{scale} / out.scale));
-  EC_TRY(stage.range, activation_range(ctx, request.activation, request.act_alpha, request.act_beta,
-                                       out, dtype));
+  const auto range =
+      activation_range(request.activation, request.act_alpha, request.act_beta, out, dtype);
+  if (!range) return no_integer_form(ctx, request.activation);
+  stage.range = *range;
   stage.wide = dtype == DType::I16;
   if (!ctx.has(2)) return stage;
   const ConstView& bias = ctx.input(2);

@@ -11,9 +11,10 @@
 
 namespace ec::quantized {
 
-// Stored values that the activation leaves: bounds are quantised like any number.
-Result<Range> activation_range(const KernelContext& ctx, Activation activation, float alpha,
-                               float beta, const Params& out, DType dtype);
+// Stored values that the activation leaves: bounds are quantised like any number. Nothing for
+// activations without an integer form.
+std::optional<Range> activation_range(Activation activation, float alpha, float beta,
+                                      const Params& out, DType dtype);
 // The same on floats.
 struct FloatRange {
   float low, high;

@@ -108,6 +108,54 @@ struct NormArgs {
   bool centre = true;  // false: root-mean-square normalisation
 };
 
+/// How 32-bit sums become stored 8-bit results, per column: (sum + bias) times a fixed point factor
+/// with two roundings, plus the zero point, clamped. Arrays are padded to whole panels.
+struct Requantize {
+  const int32_t* bias = nullptr;
+  const int32_t* factor = nullptr;
+  const int32_t* right = nullptr;  // right shift
+  const int32_t* half = nullptr;   // 2^(right - 1), or 0
+  const int32_t* tie = nullptr;    // 1 where right > 0
+  int32_t zero_point = 0;
+  int32_t low = -128;
+  int32_t high = 127;
+};
+
+/// Columns of a panel of 8-bit weights: [taps * groups][kInt8Panel][4].
+inline constexpr int64_t kInt8Panel = 32;
+inline constexpr int64_t kInt8Rows = 12;
+
+/// Rows of unsigned bytes times a panel of signed ones; sums[row][kInt8Panel].
+struct Int8TileArgs {
+  const uint8_t* const* a = nullptr;  // [taps][rows]
+  int64_t rows = 0;                   // at most kInt8Rows
+  int64_t taps = 1;
+  int64_t groups = 0;  // of four bytes, per tap
+  const int8_t* b = nullptr;
+  int32_t* sums = nullptr;
+};
+
+/// One output pixel of a depthwise convolution on signed bytes.
+struct Int8DepthwiseArgs {
+  const int8_t* const* taps = nullptr;  // the pixel under each tap
+  int64_t tap_count = 0;
+  const int32_t* weights = nullptr;  // [tap][ld_weights], the weight in the low half
+  int64_t ld_weights = 0;
+  int64_t channels = 0;
+  int8_t* y = nullptr;
+};
+
+/// y = requantised table_a[a] + table_b[b], tables by the unsigned byte.
+struct Int8AddArgs {
+  const int8_t* a = nullptr;
+  const int8_t* b = nullptr;
+  int64_t step_b = 1;  // 0: b is one value
+  const int32_t* table_a = nullptr;
+  const int32_t* table_b = nullptr;
+  int8_t* y = nullptr;
+  int64_t n = 0;
+};
+
 using UnaryFn = void (*)(const float* x, float* y, int64_t n, float alpha, float beta);
 using BinaryFn = void (*)(const float* a, const float* b, float* y, int64_t n);
 
@@ -144,6 +192,12 @@ struct KernelTable {
   /// y[c] = sum of weights[i] * in[i][c].
   void (*gather_weighted)(const float* const* in, const float* weights, int64_t count, float* y,
                           int64_t n) = nullptr;
+
+  void (*int8_tile)(const Int8TileArgs&) = nullptr;
+  void (*int8_requantize)(const int32_t* sums, int64_t first, int64_t n, const Requantize& q,
+                          int8_t* y) = nullptr;
+  void (*int8_depthwise)(const Int8DepthwiseArgs&, const Requantize& q) = nullptr;
+  void (*int8_add)(const Int8AddArgs&, const Requantize& q) = nullptr;
 
   int64_t panel() const { return lanes * tile_vectors; }
 };

@@ -105,6 +105,19 @@ PrepareFn find_prepare(OpKind kind) {
   }
 }
 
+PrepareFn find_integer_prepare(OpKind kind) {
+  switch (kind) {
+    case OpKind::Conv:
+      return prepare::integer_conv;
+    case OpKind::Gemm:
+      return prepare::integer_gemm;
+    case OpKind::Add:
+      return prepare::integer_add;
+    default:
+      return nullptr;
+  }
+}
+
 bool is_empty(const OpInstance& op) {
   for (const OperandInfo& info : op.inputs)
     if (info.present && info.count() == 0) return true;
@@ -118,11 +131,13 @@ bool is_empty(const OpInstance& op) {
 bool has_fast_kernel(OpKind kind) { return find_prepare(kind) != nullptr; }
 
 std::unique_ptr<PreparedOp> prepare_op(const OpInstance& instance, const PrepareContext& context) {
-  const PrepareFn fn = find_prepare(instance.op.kind());
+  // The plain fast kernels compute on elements as they are, which is not what a quantised operation
+  // means.
+  const bool integer = kernel_of(instance.op) != instance.op.def().reference;
+  const OpKind kind = instance.op.kind();
+  const PrepareFn fn = integer ? find_integer_prepare(kind) : find_prepare(kind);
   // The fast kernels need not care about tensors without elements.
   if (fn == nullptr || is_empty(instance)) return nullptr;
-  // They compute on elements as they are, which is not what a quantised operation means.
-  if (kernel_of(instance.op) != instance.op.def().reference) return nullptr;
   return fn(instance, context);
 }
 

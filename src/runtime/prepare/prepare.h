@@ -40,6 +40,11 @@ Prepared attention(const OpInstance& op, const PrepareContext& ctx);
 Prepared recurrent(const OpInstance& op, const PrepareContext& ctx);
 Prepared gather(const OpInstance& op, const PrepareContext& ctx);
 
+// Operations on quantised tensors; their kernels equal the integer kernels of the op table.
+Prepared integer_conv(const OpInstance& op, const PrepareContext& ctx);
+Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx);
+Prepared integer_add(const OpInstance& op, const PrepareContext& ctx);
+
 inline size_t align_up(size_t n) {
   return (n + kernels::kAlignment - 1) / kernels::kAlignment * kernels::kAlignment;
 }

@@ -8,6 +8,7 @@ void fill_table(KernelTable& table) {
   fill_elementwise(table);
   fill_rows(table);
   fill_transpose(table);
+  fill_int8(table);
 }
 
 }  // namespace ec::kernels::EC_SIMD_NS

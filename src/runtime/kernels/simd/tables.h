@@ -10,6 +10,7 @@ void fill_depthwise(KernelTable& table);
 void fill_elementwise(KernelTable& table);
 void fill_rows(KernelTable& table);
 void fill_transpose(KernelTable& table);
+void fill_int8(KernelTable& table);
 void fill_table(KernelTable& table);
 
 }  // namespace ec::kernels::EC_SIMD_NS
