@@ -84,6 +84,8 @@ def output_quant(c, kind, in_scale, weight_scale, depth):
 def weighted(c, op, kind, shape, weight_shape, axis, channels, depth, out_shape, options, order, front=()):
     """Adds operands and the operator; `order` turns (x, w) into its operand order."""
     per_axis = c.chance(0.6) and kind != "u8" and axis is not None
+    # LiteRT reads one scale per channel whether there are so many or not.
+    per_axis |= kind == "hybrid" and op == "DEPTHWISE_CONV_2D"
     has_bias = op == "CONV_2D" or c.chance(0.8)
     wide = kind == "i16" and (op == "DEPTHWISE_CONV_2D" or c.chance(0.5))
     if kind == "f32":
@@ -161,7 +163,8 @@ def fully_connected(c, kind):
 
 def batch_matmul(c, kind):
     rows, depth, columns = c.pick(1, 3, 6), c.pick(1, 8, 13), c.pick(1, 4, 7)
-    lead = c.pick([], [2], [2, 3])
+    # LiteRT takes the scales of other rows where float rows have two batch dimensions.
+    lead = c.pick([], [2]) if kind == "hybrid" else c.pick([], [2], [2, 3])
     adj_x, adj_y = (False, c.chance(0.5)) if kind == "hybrid" else (c.chance(0.3), c.chance(0.5))
     a = [*lead, depth, rows] if adj_x else [*lead, rows, depth]
     b_lead = lead if c.chance(0.7) else []
@@ -211,7 +214,12 @@ def binary(c, op, kind, options, same=False, boolean=False, low=0.002, high=0.2)
         values = c.values_of(b, INT_TYPES[kind])
         if op == "DIV":
             values = np.where(values == qb.zero_point[0], values ^ 1, values)
-        x, y = c.integers(kind, a, qa), c.integers(kind, b, qb, values)
+        first = c.values_of(a, INT_TYPES[kind]).astype(np.int64)
+        if op == "DIV":  # smaller numerators make LiteRT shift by more than 31 bits, which is undefined
+            least, middle = (8192, 0) if kind == "i16" else (16, int(qa.zero_point[0]))
+            away = middle + (least if middle < np.iinfo(INT_TYPES[kind]).max - least else -least)
+            first = np.where(np.abs(first - middle) < least, away, first)
+        x, y = c.integers(kind, a, qa, first), c.integers(kind, b, qb, values)
         z = c.model.output(out_of(a, b), np.bool_ if boolean else INT_TYPES[kind], None if boolean else qz)
     c.model.op(op, [x, y], [z], options(c))
 
@@ -249,7 +257,8 @@ def prelu(c, kind):
         x, a, y = c.input(shape, np.float32), c.model.const(c.rng.normal(0, 1, alpha).astype(np.float32)), c.model.output(shape, np.float32)
     else:
         x = c.integers(kind, shape, c.quant(kind))
-        a = c.model.const(c.values_of(alpha, INT_TYPES[kind]), c.quant(kind))
+        slope = "i8" if kind == "i16" else kind  # LiteRT reads bytes there
+        a = c.model.const(c.values_of(alpha, INT_TYPES[slope]), c.quant(slope))
         y = c.model.output(shape, INT_TYPES[kind], c.quant(kind))
     c.model.op("PRELU", [x, a], [y])
 

@@ -160,16 +160,21 @@ Status squared_difference(KernelContext& ctx) {
 Status equal(KernelContext& ctx) {
   return compare(ctx, [](int32_t a, int32_t b) { return a == b; });
 }
+// LiteRT orders 16-bit operands by their stored values, whatever their scales.
 Status less(KernelContext& ctx) {
+  if (ctx.input(0).dtype == DType::I16) return ctx.op().def().reference(ctx);
   return compare(ctx, [](int32_t a, int32_t b) { return a < b; });
 }
 Status less_or_equal(KernelContext& ctx) {
+  if (ctx.input(0).dtype == DType::I16) return ctx.op().def().reference(ctx);
   return compare(ctx, [](int32_t a, int32_t b) { return a <= b; });
 }
 Status greater(KernelContext& ctx) {
+  if (ctx.input(0).dtype == DType::I16) return ctx.op().def().reference(ctx);
   return compare(ctx, [](int32_t a, int32_t b) { return a > b; });
 }
 Status greater_or_equal(KernelContext& ctx) {
+  if (ctx.input(0).dtype == DType::I16) return ctx.op().def().reference(ctx);
   return compare(ctx, [](int32_t a, int32_t b) { return a >= b; });
 }
 

@@ -97,8 +97,9 @@ class Product {
   }
 
   Status run_integer() {
-    EC_TRY(const OutputStage stage, output_stage(ctx_, {axis_, b_.columns, request_.activation,
-                                                        request_.act_alpha, request_.act_beta}));
+    EC_TRY(const OutputStage stage,
+           output_stage(ctx_, {axis_, b_.columns, request_.activation, request_.act_alpha,
+                               request_.act_beta, true}));
     EC_TRY(const Params in, input_params(ctx_, 0));
     std::vector<int16_t> x = centred(ctx_.input(0), in.zero_point);
     if (a_.transposed) x = turned(x, a_.columns, a_.rows);

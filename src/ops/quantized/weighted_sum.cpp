@@ -82,6 +82,12 @@ Result<int32_t> weight_zero_point(const KernelContext& ctx, size_t operand) {
   return q->zero_points[0];
 }
 
+double real_factor(double in, double weight, double out, bool in_float) {
+  const double product =
+      in_float ? double{static_cast<float>(in) * static_cast<float>(weight)} : in * weight;
+  return product / out;
+}
+
 bool is_hybrid(const KernelContext& ctx) {
   return is_float(ctx.input(0).dtype) && !is_float(ctx.input(1).dtype);
 }
@@ -95,8 +101,10 @@ Result<OutputStage> output_stage(const KernelContext& ctx, const StageRequest& r
     return unsupported_type(ctx, dtype);
   OutputStage stage;
   stage.zero_point = out.zero_point;
+  const bool in_float = scales.size() == 1 && (request.matrix || dtype == DType::U8);
   for (const float scale : scales)
-    stage.factors.push_back(quantize_multiplier(in.scale * double{scale} / out.scale));
+    stage.factors.push_back(
+        quantize_multiplier(real_factor(in.scale, double{scale}, out.scale, in_float)));
   const auto range =
       activation_range(request.activation, request.act_alpha, request.act_beta, out, dtype);
   if (!range) return no_integer_form(ctx, request.activation);

@@ -57,7 +57,11 @@ struct StageRequest {
   int64_t channels = 0;
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
+  bool matrix = false;  // a matrix product
 };
+// Input scale x weight scale / output scale. TFLite multiplies the first two in float where one
+// scale belongs to the whole tensor, in matrix products and in all sums of u8.
+double real_factor(double in, double weight, double out, bool in_float);
 Result<OutputStage> output_stage(const KernelContext& ctx, const StageRequest& request);
 // The zero point of the weights: zero, or one for the whole tensor.
 Result<int32_t> weight_zero_point(const KernelContext& ctx, size_t operand);

@@ -81,6 +81,7 @@ struct Weights {
 struct Output {
   Activation activation;
   float alpha, beta;
+  bool matrix;
 };
 
 // Factors and biases of a weighted sum of x + shift, where x are stored bytes: what the zero point
@@ -108,7 +109,9 @@ std::optional<Stage> weighted_stage(const OpInstance& op, const Weights& w, int3
   for (int64_t c = 0; c < w.columns; ++c) {
     const auto column = static_cast<size_t>(c);
     const double scale = double{q->scales[per_channel ? column : 0]};
-    if (!stage.set_factor(column, quantized::quantize_multiplier(in->scale * scale / out->scale)))
+    if (!stage.set_factor(column,
+                          quantized::quantize_multiplier(quantized::real_factor(
+                              in->scale, scale, out->scale, output.matrix && !per_channel))))
       return std::nullopt;
     const int64_t start = (bias != nullptr ? bias[c] : 0) - (in->zero_point + shift) * w.sum(c);
     if (std::abs(start) + w.taps * w.depth * 255 * 128 >= kLargestSum) return std::nullopt;
@@ -332,7 +335,7 @@ Prepared integer_conv(const OpInstance& op, const PrepareContext& ctx) {
   const Window window{x[1], x[2], y[1], y[2], windows[0], windows[1]};
   if (window.pixels() * window.taps() > kMaxSources) return nullptr;
   const Weights weights{bytes_of(op.input(1).constant), w[0], w[1] * w[2], w[3]};
-  const Output output{attrs.activation, attrs.act_alpha, attrs.act_beta};
+  const Output output{attrs.activation, attrs.act_alpha, attrs.act_beta, false};
   const auto in = params_of(op.op.input(0));
   if (!in) return nullptr;
   const bool depthwise = attrs.groups > 1 && attrs.groups == x[3] && y[3] == x[3];
@@ -355,7 +358,7 @@ Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx) {
   const auto& w = op.input(1).shape;
   const Weights weights{bytes_of(op.input(1).constant), w[0], 1, w[1]};
   auto stage =
-      weighted_stage(op, weights, 128, {attrs.activation, attrs.act_alpha, attrs.act_beta});
+      weighted_stage(op, weights, 128, {attrs.activation, attrs.act_alpha, attrs.act_beta, true});
   if (!stage) return nullptr;
   // Rows are pixels of an image one high.
   WindowDim one, across;
