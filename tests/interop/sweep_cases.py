@@ -136,6 +136,8 @@ def conv(c, kind):
 def depthwise(c, kind):
     kernel, stride, dilation, padding, size, out = spatial(c)
     batch, cin, times = c.pick(1, 1, 2), c.pick(1, 3, 8), c.pick(1, 1, 2, 3)
+    if kind == "hybrid" and cin * times == 1:
+        cin = 3  # one channel is a plain convolution here, whose hybrid form is another one
     weighted(c, "DEPTHWISE_CONV_2D", kind, [batch, *size, cin], [1, *kernel, cin * times], 3, cin * times,
              kernel[0] * kernel[1], [batch, *out, cin * times],
              [padding, stride[1], stride[0], times, activation(c), dilation[1], dilation[0]], lambda x, w: [x, w])
@@ -216,7 +218,7 @@ def binary(c, op, kind, options, same=False, boolean=False, low=0.002, high=0.2)
             values = np.where(values == qb.zero_point[0], values ^ 1, values)
         first = c.values_of(a, INT_TYPES[kind]).astype(np.int64)
         if op == "DIV":  # smaller numerators make LiteRT shift by more than 31 bits, which is undefined
-            least, middle = (8192, 0) if kind == "i16" else (16, int(qa.zero_point[0]))
+            least, middle = (16384, 0) if kind == "i16" else (64, int(qa.zero_point[0]))
             away = middle + (least if middle < np.iinfo(INT_TYPES[kind]).max - least else -least)
             first = np.where(np.abs(first - middle) < least, away, first)
         x, y = c.integers(kind, a, qa, first), c.integers(kind, b, qb, values)

@@ -54,6 +54,7 @@ struct Request {
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
   bool asymmetric = false;
+  bool fully_connected = false;
 };
 
 class Product {
@@ -99,7 +100,7 @@ class Product {
   Status run_integer() {
     EC_TRY(const OutputStage stage,
            output_stage(ctx_, {axis_, b_.columns, request_.activation, request_.act_alpha,
-                               request_.act_beta, true}));
+                               request_.act_beta, true, request_.fully_connected}));
     EC_TRY(const Params in, input_params(ctx_, 0));
     std::vector<int16_t> x = centred(ctx_.input(0), in.zero_point);
     if (a_.transposed) x = turned(x, a_.columns, a_.rows);
@@ -160,8 +161,13 @@ class Product {
 
 template <class A>
 Request request_of(const A& attrs) {
-  return {attrs.transpose_a, attrs.transpose_b, attrs.activation,
-          attrs.act_alpha,   attrs.act_beta,    attrs.asymmetric_quantize_inputs};
+  return {attrs.transpose_a,
+          attrs.transpose_b,
+          attrs.activation,
+          attrs.act_alpha,
+          attrs.act_beta,
+          attrs.asymmetric_quantize_inputs,
+          false};
 }
 
 }  // namespace
@@ -170,7 +176,10 @@ Status matmul(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<MatMulAttrs>();
   if (is_float(ctx.input(1).dtype)) return ctx.op().def().reference(ctx);
   if (attrs.alpha != 1.0f) return ctx.fail("alpha has no integer form");
-  const Request request = request_of(attrs);
+  Request request = request_of(attrs);
+  // A fully connected layer that keeps its dimensions.
+  request.fully_connected = attrs.transpose_b && !attrs.transpose_a && ctx.input(1).rank() == 2 &&
+                            ctx.op().input(1)->is_constant();
   return Product(ctx, request).run();
 }
 
@@ -179,7 +188,8 @@ Status gemm(KernelContext& ctx) {
   if (is_float(ctx.input(1).dtype)) return ctx.op().def().reference(ctx);
   if (attrs.alpha != 1.0f || (ctx.has(2) && attrs.beta != 1.0f))
     return ctx.fail("alpha and beta have no integer form");
-  const Request request = request_of(attrs);
+  Request request = request_of(attrs);
+  request.fully_connected = true;
   return Product(ctx, request).run();
 }
 

@@ -102,9 +102,11 @@ Result<OutputStage> output_stage(const KernelContext& ctx, const StageRequest& r
   OutputStage stage;
   stage.zero_point = out.zero_point;
   const bool in_float = scales.size() == 1 && (request.matrix || dtype == DType::U8);
-  for (const float scale : scales)
+  for (const float scale : scales) {
+    if (request.fully_connected) stage.reals.push_back(in.scale * double{scale} / out.scale);
     stage.factors.push_back(
         quantize_multiplier(real_factor(in.scale, double{scale}, out.scale, in_float)));
+  }
   const auto range =
       activation_range(request.activation, request.act_alpha, request.act_beta, out, dtype);
   if (!range) return no_integer_form(ctx, request.activation);

@@ -38,6 +38,7 @@ Acc dot(const int16_t* a, const int16_t* b, int64_t count) {
 // clamped to the activation's range.
 struct OutputStage {
   std::vector<Multiplier> factors;  // one, or one per channel
+  std::vector<double> reals;        // the same as numbers, where TFLite's reference rounds those
   std::vector<int64_t> bias;        // one per channel, or none
   int32_t zero_point = 0;
   Range range{};
@@ -45,6 +46,11 @@ struct OutputStage {
 
   int64_t start(size_t channel) const { return bias.empty() ? 0 : bias[channel]; }
   int32_t finish(int64_t sum, size_t channel) const {
+    if (!reals.empty()) {
+      const double real = reals[reals.size() == 1 ? 0 : channel];
+      const int64_t value = wide ? sum : int64_t{static_cast<int32_t>(sum)};
+      return range.clamp(int64_t{round_to_int32(static_cast<double>(value) * real)} + zero_point);
+    }
     const Multiplier m = factors[factors.size() == 1 ? 0 : channel];
     const int32_t scaled = wide ? multiply_wide(sum, m) : multiply(static_cast<int32_t>(sum), m);
     return range.clamp(static_cast<int64_t>(scaled) + zero_point);
@@ -57,7 +63,9 @@ struct StageRequest {
   int64_t channels = 0;
   Activation activation = Activation::None;
   float act_alpha = 0.0f, act_beta = 0.0f;
-  bool matrix = false;  // a matrix product
+  // How a matrix product rounds: TFLite's fully connected layers multiply sums by real numbers, its
+  // products of two activations by fixed point ones.
+  bool matrix = false, fully_connected = false;
 };
 // Input scale x weight scale / output scale. TFLite multiplies the first two in float where one
 // scale belongs to the whole tensor, in matrix products and in all sums of u8.
