@@ -49,6 +49,17 @@ class Stage {
     return true;
   }
   void set_bias(size_t column, int32_t bias) { bias_[column] = bias; }
+  // Fully connected layers round products with real numbers instead.
+  void set_reals(std::vector<double> reals) { reals_ = std::move(reals); }
+  bool rounds_reals() const { return !reals_.empty(); }
+  void finish_reals(const int32_t* sums, int64_t first, int64_t n, int8_t* y) const {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto column = static_cast<size_t>(first + i);
+      const double value = static_cast<double>(sums[i] + bias_[column]) * reals_[column];
+      y[i] = static_cast<int8_t>(
+          range_.clamp(int64_t{quantized::round_to_int32(value)} + zero_point_));
+    }
+  }
   void set_output(int32_t zero_point, quantized::Range range) {
     zero_point_ = zero_point;
     range_ = range;
@@ -62,6 +73,7 @@ class Stage {
  private:
   size_t columns_;
   std::vector<int32_t> bias_, factor_, right_, half_, tie_;
+  std::vector<double> reals_;
   int32_t zero_point_ = 0;
   quantized::Range range_{-128, 127};
 };
@@ -81,7 +93,6 @@ struct Weights {
 struct Output {
   Activation activation;
   float alpha, beta;
-  bool matrix;
 };
 
 // Factors and biases of a weighted sum of x + shift, where x are stored bytes: what the zero point
@@ -109,9 +120,7 @@ std::optional<Stage> weighted_stage(const OpInstance& op, const Weights& w, int3
   for (int64_t c = 0; c < w.columns; ++c) {
     const auto column = static_cast<size_t>(c);
     const double scale = double{q->scales[per_channel ? column : 0]};
-    if (!stage.set_factor(column,
-                          quantized::quantize_multiplier(quantized::real_factor(
-                              in->scale, scale, out->scale, output.matrix && !per_channel))))
+    if (!stage.set_factor(column, quantized::quantize_multiplier(in->scale * scale / out->scale)))
       return std::nullopt;
     const int64_t start = (bias != nullptr ? bias[c] : 0) - (in->zero_point + shift) * w.sum(c);
     if (std::abs(start) + w.taps * w.depth * 255 * 128 >= kLargestSum) return std::nullopt;
@@ -242,7 +251,10 @@ class ProductOp final : public PreparedOp {
     for (int64_t c = 0; c < columns_; c += kInt8Panel) {
       table_->int8_tile(
           {pointers, rows, taps, groups_, packed_.data() + c * taps * groups_ * 4, sums});
-      for (int64_t r = 0; r < rows; ++r)
+      for (int64_t r = 0; stage_.rounds_reals() && r < rows; ++r)
+        stage_.finish_reals(sums + r * kInt8Panel, c, std::min(kInt8Panel, columns_ - c),
+                            y + r * columns_ + c);
+      for (int64_t r = 0; !stage_.rounds_reals() && r < rows; ++r)
         table_->int8_requantize(sums + r * kInt8Panel, c, std::min(kInt8Panel, columns_ - c), q,
                                 y + r * columns_ + c);
     }
@@ -335,7 +347,7 @@ Prepared integer_conv(const OpInstance& op, const PrepareContext& ctx) {
   const Window window{x[1], x[2], y[1], y[2], windows[0], windows[1]};
   if (window.pixels() * window.taps() > kMaxSources) return nullptr;
   const Weights weights{bytes_of(op.input(1).constant), w[0], w[1] * w[2], w[3]};
-  const Output output{attrs.activation, attrs.act_alpha, attrs.act_beta, false};
+  const Output output{attrs.activation, attrs.act_alpha, attrs.act_beta};
   const auto in = params_of(op.op.input(0));
   if (!in) return nullptr;
   const bool depthwise = attrs.groups > 1 && attrs.groups == x[3] && y[3] == x[3];
@@ -358,8 +370,14 @@ Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx) {
   const auto& w = op.input(1).shape;
   const Weights weights{bytes_of(op.input(1).constant), w[0], 1, w[1]};
   auto stage =
-      weighted_stage(op, weights, 128, {attrs.activation, attrs.act_alpha, attrs.act_beta, true});
+      weighted_stage(op, weights, 128, {attrs.activation, attrs.act_alpha, attrs.act_beta});
   if (!stage) return nullptr;
+  const double out_scale = params_of(op.op.output(0))->scale;
+  const auto& scales = op.op.input(1)->type().quant->scales;
+  std::vector<double> reals;
+  for (size_t c = 0; c < static_cast<size_t>(w[0]); ++c)
+    reals.push_back(in->scale * double{scales[scales.size() > 1 ? c : 0]} / out_scale);
+  stage->set_reals(std::move(reals));
   // Rows are pixels of an image one high.
   WindowDim one, across;
   one.input = one.output = 1;
