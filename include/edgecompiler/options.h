@@ -19,6 +19,9 @@ struct CompileOptions {
   // Sizes for open dimensions by their name in the model.
   std::map<std::string, int64_t> dims;
 
+  // Targets that choose their own order of dimensions: inputs and outputs keep the model's order.
+  bool keep_io_layout = false;
+
   // A pipeline as text ("fold-constants,fuse-activations"); empty: the default list.
   std::string passes;
   std::vector<std::string> disable_pass;

@@ -46,17 +46,19 @@ def compile(
     dims: Mapping[str, int] | None = None,
     passes: str = "",
     disable_pass: Sequence[str] = (),
+    keep_io_layout: bool = False,
 ) -> CompileResult:
     """Compiles a model file or a graph for a target and writes the target's file.
 
     Without `output` it goes beside the model as NAME_TARGET.EXT; a graph needs `output`. `passes` replaces the target's
-    list of passes, `disable_pass` leaves some out.
+    list of passes, `disable_pass` leaves some out. `keep_io_layout`: a target that has images channels last ("tflite")
+    keeps the model's order for inputs and outputs.
     """
     if quantize not in ("none", None) or calibration_data is not None or num_calibration_samples is not None:
         raise QuantizationError(f"this build compiles float models only: quantize={quantize!r} cannot be done")
     if isinstance(model, IRGraph) and output is None:
         raise ValueError("a graph has no file name: give output=")
-    report = _run(_native.compile, model, target, output, input_shapes, dims, passes, disable_pass)
+    report = _run(_native.compile, model, target, output, input_shapes, dims, passes, disable_pass, keep_io_layout)
     operations = int(report["operations_after"])
     return CompileResult(report["output"], str(report.get("target") or target), operations, 0, report)
 
@@ -85,6 +87,7 @@ def _run(
     dims: Mapping[str, int] | None,
     passes: str,
     disable_pass: Sequence[str],
+    keep_io_layout: bool = False,
 ) -> dict[str, Any]:
     out = "" if output is None else os.fspath(output)
     with tempfile.TemporaryDirectory() as scratch:
@@ -93,6 +96,7 @@ def _run(
             model.save(path)
         else:
             path = pathlib.Path(model)
-        text = function(str(path), target, out, named_shapes(input_shapes), dict(dims or {}), passes, list(disable_pass))
+        shapes, sizes = named_shapes(input_shapes), dict(dims or {})
+        text = function(str(path), target, out, shapes, sizes, passes, list(disable_pass), keep_io_layout)
     report: dict[str, Any] = json.loads(text)
     return report

@@ -76,6 +76,7 @@ def compile(
     dims: dict[str, int],
     passes: str,
     disable_pass: Sequence[str],
+    keep_io_layout: bool,
 ) -> str: ...
 def optimize(
     path: str,
@@ -85,6 +86,7 @@ def optimize(
     dims: dict[str, int],
     passes: str,
     disable_pass: Sequence[str],
+    keep_io_layout: bool,
 ) -> str: ...
 def save(graph: Graph, path: str) -> None: ...
 def parse_ir(text: str) -> Graph: ...

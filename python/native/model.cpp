@@ -45,7 +45,8 @@ void bind_compile(py::module_& module, const char* name, CompileFn function) {
       name,
       [function](const std::string& path, const std::string& target, const std::string& output,
                  Shapes input_shapes, std::map<std::string, int64_t> dims,
-                 const std::string& passes, std::vector<std::string> disable_pass) {
+                 const std::string& passes, std::vector<std::string> disable_pass,
+                 bool keep_io_layout) {
         CompileOptions options;
         options.target = target;
         options.output = output;
@@ -53,10 +54,11 @@ void bind_compile(py::module_& module, const char* name, CompileFn function) {
         options.dims = std::move(dims);
         options.passes = passes;
         options.disable_pass = std::move(disable_pass);
+        options.keep_io_layout = keep_io_layout;
         return run_compile(function, path, std::move(options));
       },
       py::arg("path"), py::arg("target"), py::arg("output"), py::arg("input_shapes"),
-      py::arg("dims"), py::arg("passes"), py::arg("disable_pass"),
+      py::arg("dims"), py::arg("passes"), py::arg("disable_pass"), py::arg("keep_io_layout"),
       py::call_guard<py::gil_scoped_release>());
 }
 

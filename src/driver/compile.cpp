@@ -8,6 +8,7 @@
 #include "driver/optimize.h"
 #include "driver/save.h"
 #include "driver/targets.h"
+#include "driver/tflite_output.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -38,6 +39,12 @@ Status refuse_overwrite(const fs::path& model, const fs::path& output) {
   return {};
 }
 
+Status save(const Graph& graph, const fs::path& model, const CompileOptions& options,
+            CompileReport& report, DiagnosticSink& sink) {
+  if (report.target == "tflite") return write_tflite_output(graph, model, options, report, sink);
+  return save_model(graph, report.output);
+}
+
 // Fills everything but target and output, then writes the output if there is one.
 Status work(const fs::path& model, const CompileOptions& options, std::string_view pipeline,
             CompileReport& report, DiagnosticSink& sink) {
@@ -50,7 +57,7 @@ Status work(const fs::path& model, const CompileOptions& options, std::string_vi
   report.after = summarize(*loaded.graph);
   if (report.output.empty()) return {};
   start = Clock::now();
-  EC_CHECK_OK(save_model(*loaded.graph, report.output));
+  EC_CHECK_OK(save(*loaded.graph, model, options, report, sink));
   report.save_ms = milliseconds_since(start);
   std::error_code ignored;
   report.output_bytes = static_cast<int64_t>(fs::file_size(report.output, ignored));
@@ -73,7 +80,7 @@ Result<CompileReport> compile_model(const fs::path& model, const CompileOptions&
         .hint(fmt::format("use -o NAME{}, or `edgecompile optimize` for an .onnx file",
                           target->extension));
   EC_CHECK_OK(refuse_overwrite(model, report.output));
-  EC_CHECK_OK(work(model, options, "runtime", report, sink));
+  EC_CHECK_OK(work(model, options, target_pipeline(*target, options), report, sink));
   return report;
 }
 

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "driver/summary.h"
 #include "edgecompiler/options.h"
@@ -18,6 +20,11 @@ struct CompileReport {
   std::filesystem::path output;  // empty: nothing was written
   int64_t output_bytes = 0;
   double load_ms = 0, save_ms = 0;
+
+  // Of targets that write another format's operators: by name, most frequent first.
+  std::vector<std::pair<std::string, int64_t>> operators;
+  int64_t num_operators = 0;
+  std::string output_sha256;
 };
 
 // Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model.

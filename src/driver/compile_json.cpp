@@ -27,6 +27,30 @@ std::string compile_json(const CompileReport& report) {
   json["macs_after"] = report.after.macs;
   json["parameter_bytes_before"] = report.before.parameter_bytes;
   json["parameter_bytes_after"] = report.after.parameter_bytes;
+  const auto interface = [](const std::vector<InterfaceSummary>& before,
+                            const std::vector<InterfaceSummary>& after) {
+    Json list = Json::array();
+    for (size_t i = 0; i < after.size(); ++i) {
+      Json entry = {
+          {"name", after[i].name}, {"dtype", after[i].dtype}, {"shape", dims_text(after[i])}};
+      if (i < before.size()) entry["source_shape"] = dims_text(before[i]);
+      list.push_back(std::move(entry));
+    }
+    return list;
+  };
+  json["inputs"] = interface(report.before.inputs, report.after.inputs);
+  json["outputs"] = interface(report.before.outputs, report.after.outputs);
+  Json layouts = Json::object();
+  for (const auto& [key, value] : report.after.metadata)
+    if (key.starts_with("layout.")) layouts[key.substr(7)] = value;
+  if (!layouts.empty()) json["interface_layouts"] = std::move(layouts);
+  if (report.num_operators > 0) {
+    Json operators = Json::object();
+    for (const auto& [name, count] : report.operators) operators[name] = count;
+    json["operators"] = std::move(operators);
+    json["num_operators"] = report.num_operators;
+    json["output_sha256"] = report.output_sha256;
+  }
   json["load_milliseconds"] = report.load_ms;
   json["pass_milliseconds"] = report.passes.milliseconds;
   json["save_milliseconds"] = report.save_ms;

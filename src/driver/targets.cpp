@@ -10,8 +10,8 @@ namespace ec {
 namespace {
 
 constexpr TargetInfo kTargets[] = {
-    {"cpu", "this machine, through the CPU session", ".ecir", true},
-    {"tflite", "any TFLite runtime", ".tflite", false},
+    {"cpu", "this machine, through the CPU session", ".ecir", true, "runtime"},
+    {"tflite", "any TFLite runtime", ".tflite", true, "tflite"},
     {"coral", "Coral Edge TPU", ".tflite", false},
     {"metal", "Apple Core ML: Neural Engine, GPU, CPU", ".mlpackage", false},
     {"arm", "Arm Ethos-U, TOSA, Cortex-M", ".tflite", false},
@@ -21,6 +21,10 @@ constexpr TargetInfo kTargets[] = {
 }  // namespace
 
 std::span<const TargetInfo> all_targets() { return kTargets; }
+
+std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options) {
+  return target.name == "tflite" && options.keep_io_layout ? "tflite-keep-io" : target.pipeline;
+}
 
 Result<const TargetInfo*> find_target(std::string_view name) {
   if (name == "auto") return &kTargets[0];
@@ -32,7 +36,7 @@ Result<const TargetInfo*> find_target(std::string_view name) {
     if (!target.available)
       return Error(Code::UnknownTarget,
                    fmt::format("target '{}' ({}) is not in this build", name, target.summary))
-          .hint("available here: cpu");
+          .hint("available here: cpu, tflite");
     if (name.size() != family.size())
       return Error(Code::UnknownTarget, fmt::format("target '{}' has no variant '{}'", family,
                                                     printable(name.substr(family.size() + 1))))

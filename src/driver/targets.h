@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "edgecompiler/options.h"
 #include "support/result.h"
 
 namespace ec {
@@ -14,11 +15,14 @@ struct TargetInfo {
   std::string_view summary;
   std::string_view extension;  // of its files
   bool available;              // in this build
+  std::string_view pipeline = {};
 };
 
 std::span<const TargetInfo> all_targets();
 // Resolves a name such as "coral", "arm:ethos-u55-128" or "auto". UnknownTarget: no such name, or
 // known and not in this build; the message says which.
 Result<const TargetInfo*> find_target(std::string_view name);
+// The passes that bring a graph into the target's form.
+std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options);
 
 }  // namespace ec

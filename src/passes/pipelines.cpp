@@ -54,12 +54,30 @@ constexpr std::string_view kRuntime =
     // Transposes that the layout leaves meet those of the model.
     "canonicalise";
 
+// What TFLite files are written from.
+constexpr std::string_view kTflite =
+    "optimize,"
+    // Files choose their own order of dimensions: images come and go channels last.
+    "layout{to=nhwc,io=free},"
+    "canonicalise,"
+    // After the layout: most forms are those of images with channels last.
+    "legalise-tflite,"
+    // Not the whole clean-up: moving transposes would undo what needs its dimension last.
+    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
+constexpr std::string_view kTfliteKeepIo =
+    "optimize,layout{to=nhwc},canonicalise,legalise-tflite,"
+    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
+
 constexpr NamedPipeline kPipelines[] = {
     {"none", "Nothing: the graph as imported.", ""},
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
     {"optimize", "The target-independent optimised graph, which model formats can express.",
      kOptimize},
     {"runtime", "What the CPU session executes.", kRuntime},
+    {"tflite", "What TFLite files are written from; image inputs and outputs channels last.",
+     kTflite},
+    {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
+     kTfliteKeepIo},
 };
 
 }  // namespace

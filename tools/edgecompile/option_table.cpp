@@ -125,6 +125,9 @@ constexpr OptionDef kOptions[] = {
      "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; NAME may be left out for the only input, and ? leaves a size open", set_input_shape},
     {"dim", 0, "NAME=N", "Model", kModel, Complete::Nothing,
      "size of an open dimension by its name in the model; may be repeated", set_dim},
+    {"keep-io-layout", 0, "", "Model", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
+     "tflite: inputs and outputs keep the model's order of dimensions (NCHW), at the price of transposes",
+     [](Settings& s, std::string_view) { return s.compile.keep_io_layout = true, Status(); }},
 
     {"passes", 0, "LIST", "Optimisation", kPipeline, Complete::Pass,
      "run these passes instead of the default list, in this order, separated by commas",

@@ -22,11 +22,11 @@ class Applier {
       : rewriter_(rewriter),
         graph_(rewriter.graph()),
         plan_(plan),
-        wanted_form_(graph_.tensor_id_bound(), nullptr),
         is_replaced_(graph_.operation_id_bound(), false) {}
 
   Status run() {
     const std::vector<Operation*> order = graph_.topological();
+    EC_CHECK_OK(permute_inputs());
     for (Operation* op : order) EC_CHECK_OK(convert(op));
     // Until here all operations read the source's tensors; now they read what replaces them.
     for (const auto& [tensor, replacement] : equal_) graph_.replace_all_uses(tensor, replacement);
@@ -34,11 +34,21 @@ class Applier {
     for (const auto& [tensor, permuted] : converted_) EC_CHECK_OK(restore(tensor, permuted));
     for (auto it = replaced_.rbegin(); it != replaced_.rend(); ++it)
       if (Operation* op = graph_.operation(*it)) rewriter_.erase_if_unused(op);
+    for (const uint32_t id : restored_inputs_) {
+      Operation* op = graph_.operation(id);
+      if (op == nullptr) continue;
+      if (graph_.is_unused(op->output()))
+        rewriter_.erase_if_unused(op);
+      else
+        count_transpose(op->output(),
+                        "input '" + op->input(0)->name() + "' is also read in the source's order");
+    }
     return {};
   }
 
   int64_t num_converted() const { return num_converted_; }
   const std::vector<std::string>& reasons() const { return reasons_; }
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   static std::string name_of(const Operation* op) {
@@ -48,6 +58,35 @@ class Applier {
 
   void count_transpose(const Tensor* result, std::string reason) {
     if (produced_by(result, OpKind::Transpose) != nullptr) reasons_.push_back(std::move(reason));
+  }
+
+  // Inputs of the graph change their order; what still reads the source's order reads a transpose.
+  Status permute_inputs() {
+    for (Tensor* input : plan_.permuted_inputs()) {
+      const Perm perm = plan_.perm(*rank_of(input));
+      const std::vector<Use> uses = input->uses();
+      TensorType type = input->type();
+      type.shape = permuted(*type.shape, perm);
+      note_interface("input", input->name(), type);
+      graph_.set_type(input, std::move(type));
+      EC_TRY(Tensor * restored, rewriter_.transpose(input, inverse(perm), {}));
+      if (input->type().quant) graph_.set_quant(restored, input->type().quant);
+      for (const Use& use : uses) graph_.set_operand(use.op, use.index, restored);
+      for (size_t i = 0; i < graph_.outputs().size(); ++i)
+        if (graph_.outputs()[i] == input) graph_.set_output(i, restored);
+      restored_inputs_.push_back(restored->producer()->id());
+      wanted_form_.resize(graph_.tensor_id_bound(), nullptr);
+      wanted_form_[restored->id()] = input;
+    }
+    wanted_form_.resize(graph_.tensor_id_bound(), nullptr);
+    return {};
+  }
+
+  void note_interface(std::string_view what, const std::string& name, const TensorType& type) {
+    const std::string_view layout = plan_.wanted() == Layout::ChannelsLast ? "nhwc" : "nchw";
+    graph_.metadata()["layout." + std::string(what) + "." + name] = layout;
+    notes_.push_back(std::string(what) + " '" + name + "' is " + std::string(layout) +
+                     " now: " + type.text());
   }
 
   // The tensor in the wanted order: as converted, or transposed here.
@@ -251,6 +290,13 @@ class Applier {
     const Operation* reader = nullptr;
     for (const Use& use : tensor->uses())
       if (use.op->id() >= is_replaced_.size() || !is_replaced_[use.op->id()]) reader = use.op;
+    if (plan_.free_io()) {
+      for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+        if (graph_.outputs()[i] != tensor) continue;
+        note_interface("output", graph_.output_names()[i], permuted->type());
+        graph_.set_output(i, permuted);
+      }
+    }
     if (reader == nullptr && !graph_.is_output(tensor)) return {};
     EC_TRY(Tensor * source,
            add_transposed(rewriter_, permuted, inverse(plan_.perm(*rank_of(tensor))),
@@ -270,17 +316,18 @@ class Applier {
   std::vector<std::pair<Tensor*, Tensor*>> equal_;      // source's tensor, the same computed anew
   std::vector<uint32_t> replaced_;                      // ids, producers first
   std::vector<bool> is_replaced_;                       // by id
-  std::vector<std::string> reasons_;
+  std::vector<uint32_t> restored_inputs_;               // ids of transposes
+  std::vector<std::string> reasons_, notes_;
   int64_t num_converted_ = 0;
 };
 
 class LayoutPass : public Pass {
  public:
-  explicit LayoutPass(Layout wanted) : wanted_(wanted) {}
+  LayoutPass(Layout wanted, bool free_io) : wanted_(wanted), free_io_(free_io) {}
   std::string_view name() const override { return kLayoutPass.name; }
 
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
-    const Plan plan(graph, wanted_);
+    const Plan plan(graph, wanted_, free_io_);
     Rewriter rewriter(graph, context);
     const int64_t before = count_transposes(graph);
     Applier applier(rewriter, plan);
@@ -298,6 +345,7 @@ class LayoutPass : public Pass {
     stats.count("transposes left", after);
     for (const std::string& reason : applier.reasons())
       stats.notes.push_back("transpose inserted: " + reason);
+    for (const std::string& note : applier.notes()) stats.notes.push_back(note);
     return std::move(stats);
   }
 
@@ -311,10 +359,13 @@ class LayoutPass : public Pass {
   }
 
   Layout wanted_;
+  bool free_io_;
 };
 
 constexpr PassOptionInfo kOptions[] = {
-    {"to", "nhwc", "nhwc|nchw", "The wanted layout: channels last or channels first."}};
+    {"to", "nhwc", "nhwc|nchw", "The wanted layout: channels last or channels first."},
+    {"io", "keep", "keep|free",
+     "Whether inputs and outputs of the graph keep their order, or may take the wanted one."}};
 
 }  // namespace
 
@@ -326,11 +377,14 @@ const PassInfo kLayoutPass{
         "wanted layout; their weights are permuted now. Element-wise operations, concats, splits, "
         "slices, pads, reductions, softmax, resizes, channel shuffles and flattened images in "
         "front of constant weights follow along. Which ones do is a minimum cut over the elements "
-        "that transposes would move. Graph inputs and outputs keep their order. The notes name "
-        "each transpose inserted and the operation it is for.",
+        "that transposes would move. Graph inputs and outputs keep their order, or with io=free "
+        "take the wanted one where that saves a transpose. The notes name each transpose inserted "
+        "and the operation it is for.",
     .make = [](std::span<const PassOption> options) -> std::unique_ptr<Pass> {
       const bool last = option_value(options, kOptions[0]) == "nhwc";
-      return std::make_unique<LayoutPass>(last ? Layout::ChannelsLast : Layout::ChannelsFirst);
+      const bool free_io = option_value(options, kOptions[1]) == "free";
+      return std::make_unique<LayoutPass>(last ? Layout::ChannelsLast : Layout::ChannelsFirst,
+                                          free_io);
     },
     .options = kOptions};
 

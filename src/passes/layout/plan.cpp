@@ -78,8 +78,8 @@ Operation* flattened_product(const Operation* view) {
   return product;
 }
 
-Plan::Plan(Graph& graph, Layout wanted)
-    : graph_(graph), wanted_(wanted), nodes_(graph.operation_id_bound()) {
+Plan::Plan(Graph& graph, Layout wanted, bool free_io)
+    : graph_(graph), wanted_(wanted), free_io_(free_io), nodes_(graph.operation_id_bound()) {
   const std::vector<Operation*> order = graph.topological();
   classify(order);
   decide(order);
@@ -177,6 +177,8 @@ bool Plan::is_data_output(const Operation* op, size_t i) const {
 bool Plan::is_permuted(const Tensor* tensor) const {
   const Operation* op = tensor->producer();
   if (op == nullptr) return false;
+  // A permuted input of the graph, put back into the source's order after the plan was made.
+  if (op->id() >= nodes_.size()) return true;
   if (node(op).form == Form::Inside && is_view(op)) {
     // The end of a shuffle.
     const Operation* first = op->input(0)->producer()->input(0)->producer();
@@ -223,8 +225,14 @@ void Plan::decide(const std::vector<Operation*>& order) {
     }
     if (form == Form::Shuffle) variable[shuffle_chain(op)->join->id()] = variable[op->id()];
   }
+  std::vector<std::pair<Tensor*, int>> inputs;
+  if (free_io_)
+    for (Tensor* input : graph_.inputs())
+      if (has_layout(input)) inputs.emplace_back(input, cut.add_node());
   const auto produced_by_node = [&](const Tensor* tensor) {
     const Operation* op = tensor->producer();
+    for (const auto& [input, v] : inputs)
+      if (tensor == input) return v;
     if (op == nullptr) return cut.sink();
     if (node(op).form == Form::ToSource) return cut.source();
     if (node(op).form == Form::Inside) return is_view(op) ? variable[op->id()] : cut.sink();
@@ -232,7 +240,9 @@ void Plan::decide(const std::vector<Operation*>& order) {
   };
   for (const Tensor* tensor : graph_.tensors()) {
     if (!has_layout(tensor) || (tensor->is_constant() && tensor->uses().empty())) continue;
-    const int64_t cost = transpose_cost(tensor, perm(*rank_of(tensor)));
+    int64_t cost = transpose_cost(tensor, perm(*rank_of(tensor)));
+    // An image with one channel comes in the same order as one with three.
+    if (free_io_ && tensor->is_input()) cost = std::max<int64_t>(cost, 1);
     if (cost == 0) continue;
     const int producer = produced_by_node(tensor);
     const int in_wanted = cut.add_node();  // a copy in the wanted order is read
@@ -243,7 +253,7 @@ void Plan::decide(const std::vector<Operation*>& order) {
       cut.add_edge(reader, in_wanted, cut.kInfinite);
       cut.add_edge(in_source, reader, cut.kInfinite);
     };
-    if (graph_.is_output(tensor)) read_by(cut.sink());
+    if (graph_.is_output(tensor) && !free_io_) read_by(cut.sink());
     for (const Use& use : tensor->uses()) {
       const Form form = node(use.op).form;
       if (form == Form::Transpose || (form == Form::Inside && !is_data_input(use.op, use.index) &&
@@ -261,6 +271,8 @@ void Plan::decide(const std::vector<Operation*>& order) {
     if (v != cut.sink() && node(op).form != Form::Inside)
       nodes_[op->id()].permuted = permuted[static_cast<size_t>(v)];
   }
+  for (const auto& [input, v] : inputs)
+    if (permuted[static_cast<size_t>(v)]) permuted_inputs_.push_back(input);
 }
 
 }  // namespace ec::layout

@@ -30,8 +30,9 @@ struct Node {
 
 class Plan {
  public:
-  // The wanted layout of tensors with spatial dimensions.
-  Plan(Graph& graph, Layout wanted);
+  // The wanted layout of tensors with spatial dimensions. free_io: inputs and outputs of the graph
+  // may be in it too.
+  Plan(Graph& graph, Layout wanted, bool free_io = false);
 
   const Node& node(const Operation* op) const { return nodes_[op->id()]; }
   // The permutation from the source's order to the wanted one for tensors of this rank.
@@ -45,6 +46,9 @@ class Plan {
   bool is_data_output(const Operation* op, size_t i) const;
   // Whether the tensor is produced in the wanted order.
   bool is_permuted(const Tensor* tensor) const;
+  bool free_io() const { return free_io_; }
+  // Inputs of the graph that are to come in the wanted order.
+  const std::vector<Tensor*>& permuted_inputs() const { return permuted_inputs_; }
 
  private:
   void classify(const std::vector<Operation*>& order);
@@ -54,7 +58,9 @@ class Plan {
 
   Graph& graph_;
   Layout wanted_;
+  bool free_io_;
   std::vector<Node> nodes_;
+  std::vector<Tensor*> permuted_inputs_;
 };
 
 // Tensors that may be permuted: [N, C, spatial...].

@@ -1,0 +1,52 @@
+#include "driver/tflite_output.h"
+
+#include <fmt/format.h>
+
+#include "edgecompiler/version.h"
+#include "support/file.h"
+#include "support/sha256.h"
+#include "writer/tflite/tflite.h"
+
+namespace ec {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What decides the content of the file, as text in a fixed order.
+std::string options_text(const CompileOptions& options) {
+  std::string text = "target=" + options.target + ";passes=" + options.passes;
+  text += fmt::format(";keep_io_layout={}", options.keep_io_layout);
+  for (const std::string& pass : options.disable_pass) text += ";disable_pass=" + pass;
+  for (const auto& [name, sizes] : options.input_shapes) {
+    text += ";input_shape=" + name + ":";
+    for (const int64_t size : sizes) text += fmt::format("{}x", size);
+  }
+  for (const auto& [name, size] : options.dims) text += fmt::format(";dim={}={}", name, size);
+  return text + ";stop_after=" + options.stop_after;
+}
+
+Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOptions& options) {
+  TfliteWriteOptions result;
+  EC_TRY(const Blob source, map_file(model));
+  result.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
+                       {"options_sha256", sha256_hex(options_text(options))},
+                       {"source_sha256", sha256_hex(source.bytes())}};
+  return result;
+}
+
+}  // namespace
+
+Status write_tflite_output(const Graph& graph, const fs::path& model, const CompileOptions& options,
+                           CompileReport& report, DiagnosticSink& sink) {
+  EC_TRY(const TfliteWriteOptions write, write_options(model, options));
+  TfliteSummary summary;
+  EC_TRY(const Blob bytes, encode_tflite(graph, write, sink, &summary));
+  report.operators = std::move(summary.operators);
+  report.num_operators = summary.num_operators;
+  EC_TRY(AtomicFile file, AtomicFile::create(report.output));
+  EC_CHECK_OK(file.write(bytes.bytes()));
+  report.output_sha256 = sha256_hex(bytes.bytes());
+  return file.commit();
+}
+
+}  // namespace ec

@@ -1,0 +1,14 @@
+// The rules that bring a graph into the form TFLite has, by family. legalise.cpp makes passes of
+// them.
+#pragma once
+
+#include <span>
+
+#include "passes/rewriter.h"
+
+namespace ec::passes {
+
+extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
+    kTfliteWindows, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement;
+
+}  // namespace ec::passes

@@ -1,0 +1,207 @@
+// Element by element: arithmetic, comparison, activations, conversion.
+#include <cmath>
+
+#include "writer/tflite/emitter.h"
+#include "writer/tflite/operands.h"
+
+namespace ec::tflite {
+namespace {
+
+using Op = BuiltinOperator;
+
+// 16-bit sums scale by any factor unless the file says that they are powers of two.
+bool power_of_two_scales(const OpEmitter& e) {
+  return !(e.op().output()->dtype() == DType::I16 && e.op().output()->type().quant);
+}
+
+Status emit_add(OpEmitter& e) {
+  const auto fused = e.graph().fuse(e.op());
+  e.add(Op::ADD, {e.in(0), e.in(1)}, {e.graph().tensor(fused.result)},
+        options(BuiltinOptions::AddOptions,
+                CreateAddOptions(e.fbb(), fused.activation, power_of_two_scales(e))));
+  return {};
+}
+
+Status emit_sub(OpEmitter& e) {
+  const auto fused = e.graph().fuse(e.op());
+  e.add(Op::SUB, {e.in(0), e.in(1)}, {e.graph().tensor(fused.result)},
+        options(BuiltinOptions::SubOptions,
+                CreateSubOptions(e.fbb(), fused.activation, power_of_two_scales(e))));
+  return {};
+}
+
+Status emit_mul(OpEmitter& e) {
+  const auto fused = e.graph().fuse(e.op());
+  e.add(Op::MUL, {e.in(0), e.in(1)}, {e.graph().tensor(fused.result)},
+        options(BuiltinOptions::MulOptions, CreateMulOptions(e.fbb(), fused.activation)));
+  return {};
+}
+
+Status emit_div(OpEmitter& e) {
+  const DType dtype = e.dtype();
+  if (dtype != DType::F32 && dtype != DType::I32 && !e.input(0).type().quant)
+    return e.fail("division of " + std::string(dtype_name(dtype)) + " has no kernel");
+  const auto fused = e.graph().fuse(e.op());
+  e.add(Op::DIV, {e.in(0), e.in(1)}, {e.graph().tensor(fused.result)},
+        options(BuiltinOptions::DivOptions, CreateDivOptions(e.fbb(), fused.activation)));
+  return {};
+}
+
+// floor_mod has the divisor's sign.
+Status emit_mod(OpEmitter& e) {
+  if (e.attrs<ModAttrs>().fmod) return e.fail("the remainder with the dividend's sign");
+  e.add(Op::FLOOR_MOD, e.inputs(), e.outputs(),
+        options(BuiltinOptions::FloorModOptions, CreateFloorModOptions(e.fbb())));
+  return {};
+}
+
+Status emit_xor(OpEmitter& e) {
+  e.add(Op::NOT_EQUAL, e.inputs(), e.outputs(),
+        options(BuiltinOptions::NotEqualOptions, CreateNotEqualOptions(e.fbb())));
+  return {};
+}
+
+Status emit_bit_shift(OpEmitter& e) {
+  if (e.attrs<BitShiftAttrs>().left) return e.fail("TFLite shifts to the right only");
+  e.add(Op::RIGHT_SHIFT, e.inputs(), e.outputs(),
+        options(BuiltinOptions::RightShiftOptions, CreateRightShiftOptions(e.fbb())));
+  return {};
+}
+
+Options minmax(OpEmitter& e) {
+  return options(BuiltinOptions::MaximumMinimumOptions, CreateMaximumMinimumOptions(e.fbb()));
+}
+
+Status emit_clip(OpEmitter& e) {
+  const auto low = e.has(1) ? scalar_value(&e.input(1)) : -HUGE_VAL;
+  const auto high = e.has(2) ? scalar_value(&e.input(2)) : HUGE_VAL;
+  const ec::TensorType& type = e.input(0).type();
+  if (low && high && (is_float(type.dtype) || type.quant)) {
+    if (*low == 0 && std::isinf(*high)) return e.add(Op::RELU, {e.in(0)}, {e.out()}), ok_status();
+    if (*low == 0 && *high == 6) return e.add(Op::RELU6, {e.in(0)}, {e.out()}), ok_status();
+    if (*low == -1 && *high == 1) return e.add(Op::RELU_N1_TO_1, {e.in(0)}, {e.out()}), ok_status();
+    if (*low == 0 && *high == 1) return e.add(Op::RELU_0_TO_1, {e.in(0)}, {e.out()}), ok_status();
+  }
+  const bool has_low = e.has(1) && !(low && std::isinf(*low));
+  const bool has_high = e.has(2) && !(high && std::isinf(*high));
+  int32_t x = e.in(0);
+  const auto bound = [&](size_t i, std::optional<double> value) {
+    return value ? e.number(type, *value) : e.in(i);
+  };
+  if (has_low && has_high) {
+    x = e.step(Op::MAXIMUM, {x, bound(1, low)}, e.op().output()->type(), minmax(e));
+    e.add(Op::MINIMUM, {x, bound(2, high)}, {e.out()}, minmax(e));
+  } else if (has_high) {
+    e.add(Op::MINIMUM, {x, bound(2, high)}, {e.out()}, minmax(e));
+  } else {
+    e.add(Op::MAXIMUM, {x, has_low ? bound(1, low) : x}, {e.out()}, minmax(e));
+  }
+  return {};
+}
+
+Status emit_gelu(OpEmitter& e) {
+  e.add(Op::GELU, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::GeluOptions,
+                CreateGeluOptions(e.fbb(), e.attrs<GeluAttrs>().form == GeluForm::Tanh)));
+  return {};
+}
+
+Status emit_leaky_relu(OpEmitter& e) {
+  e.add(Op::LEAKY_RELU, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::LeakyReluOptions,
+                CreateLeakyReluOptions(e.fbb(), e.attrs<LeakyReluAttrs>().alpha)));
+  return {};
+}
+
+Status emit_elu(OpEmitter& e) {
+  if (e.attrs<AlphaAttrs>().alpha != 1) return e.fail("alpha other than 1");
+  e.add(Op::ELU, {e.in(0)}, {e.out()});
+  return {};
+}
+
+Status emit_cast(OpEmitter& e) {
+  const DType from = e.dtype(), to = e.op().output()->dtype();
+  // Weights stored in half precision are read by everyone in this form.
+  if (from == DType::F16 && to == DType::F32) {
+    e.add(Op::DEQUANTIZE, {e.in(0)}, {e.out()},
+          options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
+    return {};
+  }
+  const auto in_type = tensor_type(from), out_type = tensor_type(to);
+  if (!in_type || !out_type)
+    return e.fail("from " + std::string(dtype_name(from)) + " to " + std::string(dtype_name(to)));
+  e.add(Op::CAST, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::CastOptions, CreateCastOptions(e.fbb(), *in_type, *out_type)));
+  return {};
+}
+
+Status emit_quantize(OpEmitter& e) {
+  if (!e.op().output()->type().quant) return e.fail("the scale is not a constant");
+  e.add(Op::QUANTIZE, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::QuantizeOptions, CreateQuantizeOptions(e.fbb())));
+  return {};
+}
+
+Status emit_dequantize(OpEmitter& e) {
+  if (!e.input(0).type().quant) return e.fail("the scale is not a constant");
+  e.add(Op::DEQUANTIZE, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
+  return {};
+}
+
+constexpr EmitRow kRows[] = {
+    {OpKind::Add, emit_add},
+    {OpKind::Sub, emit_sub},
+    {OpKind::Mul, emit_mul},
+    {OpKind::Div, emit_div},
+    {OpKind::Mod, emit_mod},
+    {OpKind::Xor, emit_xor},
+    {OpKind::BitShift, emit_bit_shift},
+    {OpKind::Clip, emit_clip},
+    {OpKind::Gelu, emit_gelu},
+    {OpKind::LeakyRelu, emit_leaky_relu},
+    {OpKind::Elu, emit_elu},
+    {OpKind::Cast, emit_cast},
+    {OpKind::Quantize, emit_quantize},
+    {OpKind::Dequantize, emit_dequantize},
+};
+
+constexpr PlainRow kPlain[] = {
+    {OpKind::Abs, Op::ABS, BuiltinOptions::AbsOptions},
+    {OpKind::Neg, Op::NEG, BuiltinOptions::NegOptions},
+    {OpKind::Exp, Op::EXP, BuiltinOptions::ExpOptions},
+    {OpKind::Log, Op::LOG},
+    {OpKind::Sqrt, Op::SQRT},
+    {OpKind::Rsqrt, Op::RSQRT},
+    {OpKind::Floor, Op::FLOOR},
+    {OpKind::Ceil, Op::CEIL},
+    {OpKind::Round, Op::ROUND},
+    {OpKind::Sign, Op::SIGN, BuiltinOptions::SignOptions},
+    {OpKind::Sin, Op::SIN},
+    {OpKind::Cos, Op::COS, BuiltinOptions::CosOptions},
+    {OpKind::Tanh, Op::TANH},
+    {OpKind::Not, Op::LOGICAL_NOT, BuiltinOptions::LogicalNotOptions},
+    {OpKind::Relu, Op::RELU},
+    {OpKind::Sigmoid, Op::LOGISTIC},
+    {OpKind::HardSwish, Op::HARD_SWISH, BuiltinOptions::HardSwishOptions},
+    {OpKind::Prelu, Op::PRELU},
+    {OpKind::Pow, Op::POW, BuiltinOptions::PowOptions},
+    {OpKind::Max, Op::MAXIMUM, BuiltinOptions::MaximumMinimumOptions},
+    {OpKind::Min, Op::MINIMUM, BuiltinOptions::MaximumMinimumOptions},
+    {OpKind::And, Op::LOGICAL_AND, BuiltinOptions::LogicalAndOptions},
+    {OpKind::Or, Op::LOGICAL_OR, BuiltinOptions::LogicalOrOptions},
+    {OpKind::BitwiseXor, Op::BITWISE_XOR, BuiltinOptions::BitwiseXorOptions},
+    {OpKind::Equal, Op::EQUAL, BuiltinOptions::EqualOptions},
+    {OpKind::Less, Op::LESS, BuiltinOptions::LessOptions},
+    {OpKind::LessOrEqual, Op::LESS_EQUAL, BuiltinOptions::LessEqualOptions},
+    {OpKind::Greater, Op::GREATER, BuiltinOptions::GreaterOptions},
+    {OpKind::GreaterOrEqual, Op::GREATER_EQUAL, BuiltinOptions::GreaterEqualOptions},
+    {OpKind::Where, Op::SELECT_V2, BuiltinOptions::SelectV2Options},
+};
+
+}  // namespace
+
+const std::span<const EmitRow> kEmitElementwise = kRows;
+const std::span<const PlainRow> kEmitPlain = kPlain;
+
+}  // namespace ec::tflite

@@ -1,0 +1,121 @@
+// Reductions, soft maximum, order.
+#include <numeric>
+
+#include "writer/tflite/emitter.h"
+#include "writer/tflite/operands.h"
+
+namespace ec::tflite {
+namespace {
+
+using Op = BuiltinOperator;
+
+template <Op code>
+Status emit_reduction(OpEmitter& e) {
+  const auto& attrs = e.attrs<ReduceAttrs>();
+  std::vector<int64_t> axes;
+  if (e.has(1)) {
+    const auto given = int_values(&e.input(1));
+    if (!given) return e.fail("axes that are computed");
+    for (const int64_t axis : *given) axes.push_back(positive_axis(axis, e.rank()));
+  }
+  if (axes.empty() && !attrs.noop_with_empty_axes) {
+    axes.resize(e.rank());
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+  }
+  e.add(code, {e.in(0), e.ints(axes)}, {e.out()},
+        options(BuiltinOptions::ReducerOptions, CreateReducerOptions(e.fbb(), attrs.keep_dims)));
+  return {};
+}
+
+// Indices of the extreme element; the dimension goes and is put back by a reshape.
+Status emit_arg(OpEmitter& e) {
+  const auto& attrs = e.attrs<ArgReduceAttrs>();
+  if (attrs.select_last) return e.fail("the last of equal elements");
+  const bool largest = e.op().kind() == OpKind::ArgMax;
+  const int64_t axis = positive_axis(attrs.axis, e.rank());
+  const DType dtype = e.op().output()->dtype();
+  const TensorType type = *tensor_type(dtype);
+  const Options opts =
+      largest ? options(BuiltinOptions::ArgMaxOptions, CreateArgMaxOptions(e.fbb(), type))
+              : options(BuiltinOptions::ArgMinOptions, CreateArgMinOptions(e.fbb(), type));
+  const Op code = largest ? Op::ARG_MAX : Op::ARG_MIN;
+  const std::vector<int32_t> inputs{e.in(0), e.int_scalar(axis)};
+  if (!attrs.keep_dims) return e.add(code, inputs, {e.out()}, opts), ok_status();
+  EC_CHECK_OK(e.require_static(*e.op().output()));
+  Shape dropped = *e.op().output()->shape();
+  dropped.dims().erase(dropped.dims().begin() + axis);
+  const int32_t index = e.step(code, inputs, ec::TensorType(dtype, dropped), opts);
+  e.add(Op::RESHAPE, {index, e.ints(e.op().output()->shape()->sizes())}, {e.out()});
+  return {};
+}
+
+Status emit_cumulative_sum(OpEmitter& e) {
+  const auto axis = scalar_value(e.op().input(1));
+  if (!axis) return e.fail("an axis that is computed");
+  const auto& attrs = e.attrs<CumulativeAttrs>();
+  e.add(Op::CUMSUM, {e.in(0), e.int_scalar(positive_axis(static_cast<int64_t>(*axis), e.rank()))},
+        {e.out()},
+        options(BuiltinOptions::CumsumOptions,
+                CreateCumsumOptions(e.fbb(), attrs.exclusive, attrs.reverse)));
+  return {};
+}
+
+// Along the last dimension, largest first; places come as i32.
+Status emit_top_k(OpEmitter& e) {
+  const auto& attrs = e.attrs<TopKAttrs>();
+  const auto count = scalar_value(e.op().input(1));
+  if (!count) return e.fail("a count that is computed");
+  if (!attrs.largest || positive_axis(attrs.axis, e.rank()) + 1 != static_cast<int64_t>(e.rank()))
+    return e.fail("the smallest, or along another than the last dimension");
+  const ec::Tensor& places = *e.op().output(1);
+  const Options opts = options(BuiltinOptions::TopKV2Options, CreateTopKV2Options(e.fbb()));
+  const std::vector<int32_t> inputs{e.in(0), e.int_scalar(static_cast<int64_t>(*count))};
+  if (places.dtype() == DType::I32)
+    return e.add(Op::TOPK_V2, inputs, e.outputs(), opts), ok_status();
+  const int32_t narrow =
+      e.graph().add_tensor(places.name() + "_i32", ec::TensorType(DType::I32, *places.shape()));
+  e.add(Op::TOPK_V2, inputs, {e.out(0), narrow}, opts);
+  if (e.graph().graph().is_unused(&places)) return {};
+  e.add(Op::CAST, {narrow}, {e.out(1)},
+        options(BuiltinOptions::CastOptions,
+                CreateCastOptions(e.fbb(), TensorType::INT32, *tensor_type(places.dtype()))));
+  return {};
+}
+
+bool along_last(const OpEmitter& e) {
+  return positive_axis(e.attrs<AxisAttrs>().axis, e.rank()) + 1 == static_cast<int64_t>(e.rank());
+}
+
+Status emit_softmax(OpEmitter& e) {
+  if (!along_last(e)) return e.fail("along another than the last dimension");
+  e.add(Op::SOFTMAX, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::SoftmaxOptions, CreateSoftmaxOptions(e.fbb(), 1.0f)));
+  return {};
+}
+
+Status emit_log_softmax(OpEmitter& e) {
+  if (!along_last(e)) return e.fail("along another than the last dimension");
+  e.add(Op::LOG_SOFTMAX, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::LogSoftmaxOptions, CreateLogSoftmaxOptions(e.fbb())));
+  return {};
+}
+
+constexpr EmitRow kRows[] = {
+    {OpKind::ReduceSum, emit_reduction<Op::SUM>},
+    {OpKind::ReduceMean, emit_reduction<Op::MEAN>},
+    {OpKind::ReduceMax, emit_reduction<Op::REDUCE_MAX>},
+    {OpKind::ReduceMin, emit_reduction<Op::REDUCE_MIN>},
+    {OpKind::ReduceProd, emit_reduction<Op::REDUCE_PROD>},
+    {OpKind::ArgMax, emit_arg},
+    {OpKind::ArgMin, emit_arg},
+    {OpKind::CumSum, emit_cumulative_sum},
+    {OpKind::TopK, emit_top_k},
+    {OpKind::Softmax, emit_softmax},
+    {OpKind::LogSoftmax, emit_log_softmax},
+};
+
+}  // namespace
+
+const std::span<const EmitRow> kEmitReduce = kRows;
+
+}  // namespace ec::tflite

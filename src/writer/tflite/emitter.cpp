@@ -1,0 +1,293 @@
+#include "writer/tflite/emitter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convert.h"
+#include "ops/op_def.h"
+#include "ops/strided_copy.h"
+#include "writer/tflite/operands.h"
+
+namespace ec::tflite {
+namespace {
+
+// Two (four) elements per byte, the first in the low bits.
+Blob packed(const Blob& data, DType dtype) {
+  const int bits = bit_width(dtype);
+  if (bits >= 8) return data;
+  const auto per_byte = static_cast<size_t>(8 / bits);
+  std::vector<std::byte> bytes((data.size() + per_byte - 1) / per_byte);
+  const unsigned mask = (1u << bits) - 1;
+  for (size_t i = 0; i < data.size(); ++i)
+    bytes[i / per_byte] |= std::byte((std::to_integer<unsigned>(data.bytes()[i]) & mask)
+                                     << (i % per_byte * static_cast<size_t>(bits)));
+  return Blob::copy_of(std::span<const std::byte>(bytes));
+}
+
+// The activation that a relu or clip stands for.
+std::optional<ActivationFunctionType> activation_of(const Operation& op) {
+  if (op.kind() == OpKind::Relu) return ActivationFunctionType::RELU;
+  if (op.kind() != OpKind::Clip || op.input(1) == nullptr || op.input(2) == nullptr)
+    return std::nullopt;
+  const auto low = scalar_value(op.input(1)), high = scalar_value(op.input(2));
+  if (!low || !high) return std::nullopt;
+  return activation_code(Activation::Clip, static_cast<float>(*low), static_cast<float>(*high));
+}
+
+bool takes_activation(OpKind kind) {
+  switch (kind) {
+    case OpKind::Add:
+    case OpKind::Sub:
+    case OpKind::Mul:
+    case OpKind::Div:
+    case OpKind::Conv:
+    case OpKind::ConvTranspose:
+    case OpKind::MatMul:
+    case OpKind::Gemm:
+    case OpKind::MaxPool:
+    case OpKind::AvgPool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta) {
+  switch (kind) {
+    case Activation::None:
+      return ActivationFunctionType::NONE;
+    case Activation::Relu:
+      return ActivationFunctionType::RELU;
+    case Activation::Relu6:
+      return ActivationFunctionType::RELU6;
+    case Activation::Clip:
+      if (alpha == 0 && beta == 6) return ActivationFunctionType::RELU6;
+      if (alpha == -1 && beta == 1) return ActivationFunctionType::RELU_N1_TO_1;
+      if (alpha == 0 && std::isinf(beta) && beta > 0) return ActivationFunctionType::RELU;
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// --- the graph -----------------------------------------------------------------------------------
+
+std::string GraphEmitter::unique(const std::string& name) {
+  if (names_.insert(name).second) return name;
+  for (int i = 1;; ++i) {
+    std::string other = name + "_" + std::to_string(i);
+    if (names_.insert(other).second) return other;
+  }
+}
+
+int32_t GraphEmitter::add_tensor(const std::string& name, ec::TensorType type, uint32_t buffer) {
+  std::vector<TensorRecord>& tensors = record().tensors;
+  tensors.push_back({unique(name), std::move(type), buffer});
+  return static_cast<int32_t>(tensors.size() - 1);
+}
+
+int32_t GraphEmitter::tensor(const ec::Tensor* tensor) {
+  if (const auto it = numbers_.find(tensor); it != numbers_.end()) return it->second;
+  uint32_t buffer = 0;
+  if (tensor->is_constant() && !tensor->raw_data().empty())
+    buffer = model_.add_buffer(packed(tensor->raw_data(), tensor->dtype()));
+  const int32_t number = add_tensor(tensor->name(), tensor->type(), buffer);
+  numbers_.emplace(tensor, number);
+  return number;
+}
+
+GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
+  Fused fused{ActivationFunctionType::NONE, op.output()};
+  const ec::Tensor* result = op.output();
+  if (!takes_activation(op.kind()) || !graph_.has_single_use(result)) return fused;
+  if (!is_float(result->dtype()) && !result->type().quant) return fused;
+  const Operation* user = result->uses().front().op;
+  if (user->input(0) != result || result->type().quant != user->output()->type().quant)
+    return fused;
+  const auto activation = activation_of(*user);
+  if (!activation) return fused;
+  fused_.insert(user);
+  return {*activation, user->output()};
+}
+
+void GraphEmitter::emit(DiagnosticSink& sink) {
+  for (const ec::Tensor* input : graph_.inputs()) record().inputs.push_back(tensor(input));
+  for (const Operation* op : graph_.topological()) {
+    if (fused_.contains(op)) continue;
+    OpEmitter emitter(*this, *op);
+    const EmitFn emit_op = find_emit(op->kind());
+    Status status = emit_op != nullptr
+                        ? emit_op(emitter)
+                        : Status(emitter.fail(
+                              "TFLite has no operator for it, and no rewrite into others fits"));
+    if (!status.ok()) sink.report(std::move(status).error());
+  }
+  for (const TensorRecord& tensor : record().tensors)
+    if (!tensor_type(tensor.type.dtype))
+      sink.report(Error(Code::UnsupportedType, "TFLite has no element type " +
+                                                   std::string(dtype_name(tensor.type.dtype)) +
+                                                   " (tensor '" + tensor.name + "')"));
+  emit_outputs();
+}
+
+// Results that are inputs or constants, and repeated ones, are copied: runtimes expect each output
+// to be some operator's own tensor.
+void GraphEmitter::emit_outputs() {
+  std::unordered_set<const ec::Tensor*> seen;
+  for (const ec::Tensor* output : graph_.outputs()) {
+    int32_t number = tensor(output);
+    if (output->producer() == nullptr || !seen.insert(output).second) {
+      const int32_t copy = add_tensor(output->name() + "_copy", output->type());
+      OperatorRecord reshape;
+      reshape.code = model_.add_code(BuiltinOperator::RESHAPE, 1);
+      std::vector<int32_t> sizes;
+      int open = 0;
+      for (const Dim& dim : *output->shape()) {
+        sizes.push_back(dim.is_static() ? static_cast<int32_t>(dim.size()) : -1);
+        open += dim.is_static() ? 0 : 1;
+      }
+      if (open <= 1) {
+        const uint32_t buffer = model_.add_buffer(Blob::copy_of(std::span<const int32_t>(sizes)));
+        const auto count = static_cast<int64_t>(sizes.size());
+        const int32_t target = add_tensor(output->name() + "_shape",
+                                          ec::TensorType(DType::I32, Shape{Dim(count)}), buffer);
+        reshape.inputs = {number, target};
+        reshape.outputs = {copy};
+        record().operators.push_back(std::move(reshape));
+        number = copy;
+      }
+    }
+    record().outputs.push_back(number);
+  }
+}
+
+// --- one operation -------------------------------------------------------------------------------
+
+std::vector<int32_t> OpEmitter::inputs() {
+  std::vector<int32_t> numbers;
+  for (size_t i = 0; i < op_.inputs().size(); ++i) numbers.push_back(in(i));
+  while (!numbers.empty() && numbers.back() < 0) numbers.pop_back();
+  return numbers;
+}
+
+std::vector<int32_t> OpEmitter::outputs() {
+  std::vector<int32_t> numbers;
+  for (size_t i = 0; i < op_.outputs().size(); ++i) numbers.push_back(out(i));
+  return numbers;
+}
+
+void OpEmitter::add(BuiltinOperator code, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+                    Options options, int32_t at_least) {
+  std::vector<const TensorRecord*> from, to;
+  for (const int32_t i : inputs) from.push_back(i < 0 ? nullptr : &graph_.tensor_record(i));
+  for (const int32_t i : outputs) to.push_back(i < 0 ? nullptr : &graph_.tensor_record(i));
+  OperatorRecord record;
+  record.code =
+      graph_.model().add_code(code, std::max(at_least, version_for_types(code, from, to)));
+  record.inputs = std::move(inputs);
+  record.outputs = std::move(outputs);
+  record.options = options;
+  graph_.record().operators.push_back(std::move(record));
+}
+
+int32_t OpEmitter::step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
+                        Options options, int32_t at_least) {
+  const int32_t result = graph_.add_tensor(op_.output()->name() + "_part", std::move(type));
+  add(code, std::move(inputs), {result}, options, at_least);
+  return result;
+}
+
+int32_t OpEmitter::constant(ec::TensorType type, Blob data) {
+  const uint32_t buffer = data.empty() ? 0 : graph_.model().add_buffer(std::move(data));
+  return graph_.add_tensor(op_.output()->name() + "_const", std::move(type), buffer);
+}
+
+int32_t OpEmitter::ints(std::span<const int64_t> values) {
+  std::vector<int32_t> narrow;
+  for (const int64_t v : values)
+    narrow.push_back(static_cast<int32_t>(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)));
+  return constant(ec::TensorType(DType::I32, Shape{Dim(static_cast<int64_t>(values.size()))}),
+                  Blob::copy_of(std::span<const int32_t>(narrow)));
+}
+
+int32_t OpEmitter::int_scalar(int64_t value) {
+  const auto narrow = static_cast<int32_t>(value);
+  return constant(ec::TensorType(DType::I32, Shape{}),
+                  Blob::copy_of(std::span<const int32_t>(&narrow, 1)));
+}
+
+int32_t OpEmitter::number(const ec::TensorType& like, double value) {
+  ec::TensorType type(like.dtype, Shape{});
+  double stored = value;
+  if (like.quant && !like.quant->per_channel()) {
+    type.quant = like.quant;
+    const double low = static_cast<double>(lowest_integer(like.dtype));
+    const double high = static_cast<double>(highest_integer(like.dtype));
+    stored = std::clamp(
+        std::round(value / static_cast<double>(like.quant->scales[0])) + like.quant->zero_points[0],
+        low, high);
+  }
+  ec::Buffer buffer = ec::Buffer::allocate(element_size(like.dtype));
+  store<double>(MutableView{like.dtype, {}, buffer.data()}, std::span<const double>(&stored, 1));
+  return constant(std::move(type), std::move(buffer).to_blob());
+}
+
+Result<int32_t> OpEmitter::int32_operand(size_t i) {
+  const ec::Tensor& tensor = input(i);
+  if (tensor.dtype() == DType::I32) return in(i);
+  ec::TensorType type(DType::I32, *tensor.shape());
+  if (!tensor.is_constant())
+    return step(BuiltinOperator::CAST, {in(i)}, std::move(type),
+                options(BuiltinOptions::CastOptions,
+                        CreateCastOptions(fbb(), *tensor_type(tensor.dtype()), TensorType::INT32)));
+  const std::vector<int64_t> shape = tensor.shape()->sizes();
+  std::vector<int64_t> wide(static_cast<size_t>(count_elements(shape)));
+  load<int64_t>(ConstView{tensor.dtype(), shape, tensor.data().bytes().data()}, wide);
+  std::vector<int32_t> narrow;
+  for (const int64_t v : wide)
+    narrow.push_back(static_cast<int32_t>(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)));
+  return constant(std::move(type), Blob::copy_of(std::span<const int32_t>(narrow)));
+}
+
+int32_t OpEmitter::permuted_constant(size_t i, std::span<const int64_t> perm) {
+  const ec::Tensor& tensor = input(i);
+  const std::vector<int64_t> shape = tensor.shape()->sizes();
+  const size_t rank = shape.size();
+  std::vector<int64_t> from(rank, 1), to(rank, 1), source(rank), target(rank);
+  for (size_t d = rank; d-- > 1;) from[d - 1] = from[d] * shape[d];
+  for (size_t d = 0; d < rank; ++d) {
+    target[d] = shape[static_cast<size_t>(perm[d])];
+    source[d] = from[static_cast<size_t>(perm[d])];
+  }
+  for (size_t d = rank; d-- > 1;) to[d - 1] = to[d] * target[d];
+  ec::Buffer buffer = ec::Buffer::allocate(tensor.data().size());
+  strided_copy(buffer.data(), to, tensor.data().bytes().data(), source, target,
+               element_size(tensor.dtype()));
+  ec::TensorType type(tensor.dtype(), Shape::of(target));
+  type.quant = tensor.type().quant;
+  if (type.quant && type.quant->per_channel())
+    type.quant->axis =
+        static_cast<int32_t>(std::find(perm.begin(), perm.end(), type.quant->axis) - perm.begin());
+  Blob data = packed(std::move(buffer).to_blob(), tensor.dtype());
+  const uint32_t number = graph_.model().add_buffer(std::move(data));
+  return graph_.add_tensor(tensor.name(), std::move(type), number);
+}
+
+Error OpEmitter::fail(std::string message, std::string hint) const {
+  const std::string_view name = op_.location().name();
+  Error error(Code::NotOnTarget, std::string(op_.def().name) + ": " + std::move(message));
+  error = std::move(error).node(std::string(name.empty() ? op_.output()->name() : name),
+                                op_.location().op_type);
+  if (hint.empty()) hint = "leave this part out of the exported model, or compile for --target cpu";
+  return std::move(error).hint(std::move(hint));
+}
+
+Status OpEmitter::require_static(const ec::Tensor& tensor) const {
+  if (tensor.type().is_static()) return {};
+  return fail("needs fixed sizes, and '" + tensor.name() + "' is " + tensor.type().text(),
+              "fix the sizes with --input-shape NAME:1x3x224x224 or --dim NAME=N");
+}
+
+}  // namespace ec::tflite

@@ -1,0 +1,126 @@
+// Writing one graph: the numbers of its tensors, operators added by the functions of the table
+// below, activations that go into the operator before them.
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/graph.h"
+#include "ops/attrs.h"
+#include "writer/tflite/file_builder.h"
+
+namespace ec::tflite {
+
+class GraphEmitter {
+ public:
+  GraphEmitter(FileBuilder& model, const ec::Graph& graph, uint32_t index)
+      : model_(model), graph_(graph), index_(index) {}
+
+  // Inputs, all operations, outputs. Operations that cannot be written are reported; the rest is
+  // looked at all the same.
+  void emit(DiagnosticSink& sink);
+
+  FileBuilder& model() { return model_; }
+  const ec::Graph& graph() const { return graph_; }
+  GraphRecord& record() { return model_.graph(index_); }
+  int32_t tensor(const ec::Tensor* tensor);
+  int32_t add_tensor(const std::string& name, ec::TensorType type, uint32_t buffer = 0);
+  const TensorRecord& tensor_record(int32_t i) { return record().tensors[static_cast<size_t>(i)]; }
+
+  // The activation that the operation takes along and the tensor that holds its result then.
+  struct Fused {
+    ActivationFunctionType activation = ActivationFunctionType::NONE;
+    const ec::Tensor* result = nullptr;
+  };
+  Fused fuse(const Operation& op);
+
+ private:
+  void emit_outputs();
+  std::string unique(const std::string& name);
+
+  FileBuilder& model_;
+  const ec::Graph& graph_;
+  uint32_t index_;
+  std::unordered_map<const ec::Tensor*, int32_t> numbers_;
+  std::unordered_set<const Operation*> fused_;  // written as part of another one
+  std::unordered_set<std::string> names_;
+};
+
+class OpEmitter {
+ public:
+  OpEmitter(GraphEmitter& graph, const Operation& op) : graph_(graph), op_(op) {}
+
+  const Operation& op() const { return op_; }
+  template <class S>
+  const S& attrs() const {
+    return op_.attrs_as<S>();
+  }
+  flatbuffers::FlatBufferBuilder& fbb() { return graph_.model().fbb(); }
+  GraphEmitter& graph() { return graph_; }
+
+  bool has(size_t i) const { return op_.input(i) != nullptr; }
+  const ec::Tensor& input(size_t i) const { return *op_.input(i); }
+  int32_t in(size_t i) { return has(i) ? graph_.tensor(op_.input(i)) : -1; }
+  int32_t out(size_t i = 0) { return graph_.tensor(op_.output(i)); }
+  std::vector<int32_t> inputs();
+  std::vector<int32_t> outputs();
+  DType dtype(size_t i = 0) const { return op_.input(i)->dtype(); }
+  size_t rank(size_t i = 0) const { return op_.input(i)->shape()->rank(); }
+
+  // One operator. `at_least`: the version that what the options say needs; the types are looked at
+  // here.
+  void add(BuiltinOperator code, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+           Options options = {}, int32_t at_least = 1);
+  void add(OperatorRecord record) { graph_.record().operators.push_back(std::move(record)); }
+  // The same with one new tensor as result, whose number is returned.
+  int32_t step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
+               Options options = {}, int32_t at_least = 1);
+
+  int32_t constant(ec::TensorType type, Blob data);
+  int32_t ints(std::span<const int64_t> values);  // i32, rank 1
+  int32_t int_scalar(int64_t value);              // i32, rank 0
+  // A number of the given type; of a quantised type, its nearest stored value.
+  int32_t number(const ec::TensorType& like, double value);
+  // An integer operand as i32: constants are converted, the rest is cast.
+  Result<int32_t> int32_operand(size_t i);
+  // Constant operand i with its dimensions permuted.
+  int32_t permuted_constant(size_t i, std::span<const int64_t> perm);
+
+  Error fail(std::string message, std::string hint = {}) const;
+  Status require_static(const ec::Tensor& tensor) const;
+
+ private:
+  GraphEmitter& graph_;
+  const Operation& op_;
+};
+
+template <class T>
+Options options(BuiltinOptions type, flatbuffers::Offset<T> offset) {
+  return {type, offset.Union()};
+}
+
+using EmitFn = Status (*)(OpEmitter&);
+struct EmitRow {
+  OpKind kind;
+  EmitFn emit;
+};
+// Ops whose operator has the same operands and results and no options beyond an empty table.
+struct PlainRow {
+  OpKind kind;
+  BuiltinOperator code;
+  BuiltinOptions options = BuiltinOptions::NONE;
+};
+extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted,
+    kEmitImage;
+extern const std::span<const PlainRow> kEmitPlain;
+
+// Null when TFLite has nothing for the op.
+EmitFn find_emit(OpKind kind);
+// The lowest version of the operator that takes these tensors.
+int32_t version_for_types(BuiltinOperator code, std::span<const TensorRecord* const> inputs,
+                          std::span<const TensorRecord* const> outputs);
+// The activation that files have for this one; nothing when there is none.
+std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta);
+
+}  // namespace ec::tflite

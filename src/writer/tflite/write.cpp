@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ops/op_def.h"
+#include "support/file.h"
+#include "writer/tflite/emitter.h"
+#include "writer/tflite/tflite.h"
+
+namespace ec::tflite {
+namespace {
+
+Status emit_plain(OpEmitter& e) {
+  for (const PlainRow& row : kEmitPlain) {
+    if (row.kind != e.op().kind()) continue;
+    Options opts{row.options, 0};
+    if (row.options != BuiltinOptions::NONE) {
+      const flatbuffers::uoffset_t start = e.fbb().StartTable();  // an empty table of any kind
+      opts.offset = e.fbb().EndTable(start);
+    }
+    e.add(row.code, e.inputs(), e.outputs(), opts);
+    return {};
+  }
+  return e.fail("TFLite has no operator for it");
+}
+
+std::string json_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+std::string json_object(const std::map<std::string, std::string>& entries) {
+  std::string out = "{";
+  for (const auto& [key, value] : entries)
+    out += fmt::format("{}{}:{}", out.size() > 1 ? "," : "", json_text(key), json_text(value));
+  return out + "}";
+}
+
+void fill_summary(const FileBuilder& model, TfliteSummary& summary) {
+  std::map<std::string, int64_t> counts;
+  for (const GraphRecord& graph : model.graphs())
+    for (const OperatorRecord& op : graph.operators) {
+      const std::string& custom = model.custom_of(op);
+      ++counts[custom.empty() ? std::string(builtin_name(model.operator_of(op))) : custom];
+      ++summary.num_operators;
+    }
+  summary.operators.assign(counts.begin(), counts.end());
+  std::stable_sort(summary.operators.begin(), summary.operators.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+}
+
+}  // namespace
+
+EmitFn find_emit(OpKind kind) {
+  static const std::vector<EmitFn> kTable = [] {
+    std::vector<EmitFn> table(all_ops().size(), nullptr);
+    for (const auto rows :
+         {kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted, kEmitImage})
+      for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
+    for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
+    return table;
+  }();
+  return kTable[static_cast<size_t>(kind)];
+}
+
+}  // namespace ec::tflite
+
+namespace ec {
+
+int64_t TfliteSummary::count(std::string_view name) const {
+  for (const auto& [op, n] : operators)
+    if (op == name) return n;
+  return 0;
+}
+
+Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options,
+                           DiagnosticSink& sink, TfliteSummary* summary) {
+  tflite::FileBuilder model;
+  const uint32_t main = model.add_graph(graph.name().empty() ? "main" : graph.name());
+  const size_t errors = sink.error_count();
+  tflite::GraphEmitter emitter(model, graph, main);
+  emitter.emit(sink);
+  if (sink.error_count() > errors) return sink.first_error();
+  const tflite::GraphRecord& record = model.graph(main);
+  std::vector<tflite::SignatureEntry> inputs, outputs;
+  for (size_t i = 0; i < record.inputs.size(); ++i)
+    inputs.push_back({graph.inputs()[i]->name(), record.inputs[i]});
+  for (size_t i = 0; i < record.outputs.size(); ++i)
+    outputs.push_back({graph.output_names()[i], record.outputs[i]});
+  model.set_signature(std::move(inputs), std::move(outputs));
+  model.set_description(options.description.empty() ? "edgecompiler" : options.description);
+  if (!options.provenance.empty())
+    model.add_metadata(std::string(kTfliteProvenance), tflite::json_object(options.provenance));
+  if (summary != nullptr) tflite::fill_summary(model, *summary);
+  if (model.size_bound() > options.size_limit)
+    return Error(
+               Code::ExportFailed,
+               fmt::format("the file would have {} bytes, more than the {} that a TFLite file can",
+                           model.size_bound(), options.size_limit))
+        .hint("quantise the weights, or compile for --target cpu");
+  return model.finish();
+}
+
+Status write_tflite(const Graph& graph, const std::filesystem::path& path,
+                    const TfliteWriteOptions& options) {
+  DiagnosticSink sink;
+  EC_TRY(const Blob bytes, encode_tflite(graph, options, sink));
+  return write_file(path, bytes.bytes());
+}
+
+}  // namespace ec
