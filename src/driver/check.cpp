@@ -10,6 +10,7 @@
 #include "ops/op_def.h"
 #include "runtime/prepared_op.h"
 #include "runtime/session.h"
+#include "writer/tflite/tflite.h"
 
 namespace ec {
 namespace {
@@ -107,6 +108,39 @@ bool collect_refused(const DiagnosticSink& load, CheckReport& report) {
   return only_unsupported;
 }
 
+// What the file's format has operators for.
+CheckReport check_written(const Graph& graph, CheckReport report) {
+  DiagnosticSink refused;
+  // The bytes are not wanted, only what is said on the way.
+  const Result<Blob> bytes = encode_tflite(graph, {}, refused);
+  std::unordered_map<std::string, const Diagnostic*> reasons;  // looked up, never iterated
+  for (const Diagnostic& d : refused.diagnostics()) reasons.emplace(d.node, &d);
+  Collector collector(report, {});
+  for (const Operation* op : graph.topological()) {
+    OpPlacement row;
+    row.name = op->location().name();
+    row.op = op_name(op->kind());
+    row.source_op = op->location().op_type;
+    row.output_type = output_type(*op);
+    const auto reason = reasons.find(row.name.empty() ? op->output()->name() : row.name);
+    if (reason != reasons.end() && reason->second->message.starts_with(row.op + ":")) {
+      row.placement = Placement::Unsupported;
+      row.reason = reason->second->message;
+      row.fix = reason->second->hint;
+    }
+    collector.add(std::move(row));
+  }
+  if (report.unsupported == 0 && !bytes.ok()) {
+    OpPlacement row;
+    row.name = "file";
+    row.placement = Placement::Unsupported;
+    row.reason = bytes.error().message();
+    row.fix = bytes.error().diagnostic().hint;
+    collector.add(std::move(row));
+  }
+  return report;
+}
+
 }  // namespace
 
 std::string_view placement_name(Placement placement) {
@@ -136,8 +170,9 @@ Result<CheckReport> check_model(const std::filesystem::path& path, const Compile
   if (!model) return std::move(model).error();
 
   EC_TRY([[maybe_unused]] const PipelineReport passes,
-         optimize(*model->graph, options, "runtime", sink));
+         optimize(*model->graph, options, target_pipeline(*target, options), sink));
   const Graph& graph = *model->graph;
+  if (target->name == "tflite") return check_written(graph, std::move(report));
   EC_TRY(const std::unique_ptr<Session> session, Session::create(std::move(model->graph), {}));
   for (const TensorDescription& input : session->inputs())
     report.shapes_open = report.shapes_open || !input.type.is_static();

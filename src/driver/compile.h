@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/self_check.h"
 #include "driver/summary.h"
 #include "edgecompiler/options.h"
 #include "passes/manager.h"
@@ -25,6 +26,7 @@ struct CompileReport {
   std::vector<std::pair<std::string, int64_t>> operators;
   int64_t num_operators = 0;
   std::string output_sha256;
+  SelfCheck self_check;
 };
 
 // Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model.

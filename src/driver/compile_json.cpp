@@ -50,6 +50,9 @@ std::string compile_json(const CompileReport& report) {
     json["operators"] = std::move(operators);
     json["num_operators"] = report.num_operators;
     json["output_sha256"] = report.output_sha256;
+    json["self_check"] = {{"ran", report.self_check.ran},
+                          {"reason", report.self_check.reason},
+                          {"largest_error", report.self_check.largest_error}};
   }
   json["load_milliseconds"] = report.load_ms;
   json["pass_milliseconds"] = report.passes.milliseconds;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "driver/self_check.h"
 #include "edgecompiler/version.h"
+#include "frontend/tflite/tflite.h"
 #include "support/file.h"
 #include "support/sha256.h"
 #include "writer/tflite/tflite.h"
@@ -34,6 +36,21 @@ Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOpt
   return result;
 }
 
+// Reads the file that was just written and runs it.
+Result<SelfCheck> read_back(const Graph& graph, const fs::path& written, const fs::path& output) {
+  EC_TRY(const Blob file, map_file(written));
+  DiagnosticSink sink;
+  Result<std::unique_ptr<Graph>> again = import_tflite(file, output, {}, sink);
+  if (!again)
+    return Error(Code::SelfCheckFailed,
+                 "the written file cannot be read back: " + again.error().message())
+        .file(output.string())
+        .hint("this is a fault of the compiler: please report it with the model");
+  Result<SelfCheck> check = check_same_results(graph, **again);
+  if (!check) return std::move(check).error().file(output.string());
+  return check;
+}
+
 }  // namespace
 
 Status write_tflite_output(const Graph& graph, const fs::path& model, const CompileOptions& options,
@@ -45,6 +62,7 @@ Status write_tflite_output(const Graph& graph, const fs::path& model, const Comp
   report.num_operators = summary.num_operators;
   EC_TRY(AtomicFile file, AtomicFile::create(report.output));
   EC_CHECK_OK(file.write(bytes.bytes()));
+  EC_TRY(report.self_check, read_back(graph, file.temporary_path(), report.output));
   report.output_sha256 = sha256_hex(bytes.bytes());
   return file.commit();
 }

@@ -20,7 +20,8 @@ Result<bool> operand_itself(Rewriter& rewriter, Operation* op) {
 template <int kNeutral>
 Result<bool> neutral_operand(Rewriter& rewriter, Operation* op) {
   const WithScalar match = with_scalar(op);
-  if (!match || match.value != kNeutral) return false;
+  // A stored 0 or 1 of a quantised constant is another number.
+  if (!match || match.value != kNeutral || has_quant(op)) return false;
   return rewriter.forward(op, match.x);
 }
 
@@ -42,7 +43,7 @@ Result<bool> twice_is_once(Rewriter& rewriter, Operation* op) {
 }
 Result<bool> twice_is_nothing(Rewriter& rewriter, Operation* op) {
   const Operation* inner = produced_by(op->input(0), op->kind());
-  return inner != nullptr && rewriter.forward(op, inner->input(0));
+  return inner != nullptr && !has_quant(inner) && rewriter.forward(op, inner->input(0));
 }
 
 // relu of what is never negative.

@@ -33,12 +33,21 @@ Result<Operation*> Rewriter::add_op(OpKind kind, std::vector<Tensor*> inputs, Op
 
 Result<Tensor*> Rewriter::reshape(Tensor* x, std::span<const int64_t> sizes,
                                   std::initializer_list<const Operation*> from) {
-  return add(OpKind::Reshape, {x, ints(sizes)}, ReshapeAttrs{}, from);
+  EC_TRY(Tensor * result, add(OpKind::Reshape, {x, ints(sizes)}, ReshapeAttrs{}, from));
+  if (x->type().quant && !x->type().quant->per_channel()) graph_.set_quant(result, x->type().quant);
+  return result;
 }
 
 Result<Tensor*> Rewriter::transpose(Tensor* x, std::vector<int64_t> perm,
                                     std::initializer_list<const Operation*> from) {
-  return add(OpKind::Transpose, {x}, TransposeAttrs{.perm = std::move(perm)}, from);
+  std::optional<QuantParams> quant = x->type().quant;
+  if (quant && quant->per_channel())
+    quant->axis =
+        static_cast<int32_t>(std::find(perm.begin(), perm.end(), quant->axis) - perm.begin());
+  EC_TRY(Tensor * result,
+         add(OpKind::Transpose, {x}, TransposeAttrs{.perm = std::move(perm)}, from));
+  graph_.set_quant(result, std::move(quant));
+  return result;
 }
 
 Result<Tensor*> Rewriter::add_folded(OpKind kind, std::vector<Tensor*> constants, Attrs attrs) {

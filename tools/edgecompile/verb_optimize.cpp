@@ -65,8 +65,38 @@ std::string pass_table(const PipelineReport& passes, int verbosity) {
   return out;
 }
 
+// What is in a file of another format's operators, and how its interface looks.
+std::string operator_text(const CompileReport& report) {
+  TextTable table({"Operator", "Count"});
+  for (const auto& [name, count] : report.operators) table.add({name, format_count(count)});
+  table.add({"total", format_count(report.num_operators)});
+  std::string out = table.text() + "\n";
+  const auto interface = [&](std::string_view what, const std::vector<InterfaceSummary>& before,
+                             const std::vector<InterfaceSummary>& after) {
+    for (size_t i = 0; i < after.size(); ++i) {
+      out += fmt::format("  {} {}: {} {}", what, printable(after[i].name), after[i].dtype,
+                         dims_text(after[i]));
+      if (i < before.size() && dims_text(before[i]) != dims_text(after[i]))
+        out += fmt::format(" (in the model {})", dims_text(before[i]));
+      out += "\n";
+    }
+  };
+  interface("input", report.before.inputs, report.after.inputs);
+  interface("output", report.before.outputs, report.after.outputs);
+  for (const PassRun& run : report.passes.passes)
+    for (const std::string& note : run.stats.notes)
+      if (note.starts_with("transpose inserted")) out += fmt::format("  {}\n", note);
+  if (report.self_check.ran)
+    out +=
+        fmt::format("  read back and run: largest error {:.1e}\n", report.self_check.largest_error);
+  else
+    out += fmt::format("  read back, not run: {}\n", report.self_check.reason);
+  out += fmt::format("  sha256 {}\n", report.output_sha256);
+  return out;
+}
+
 std::string report_text(const CompileReport& report, int verbosity) {
-  std::string out = change_table(report);
+  std::string out = report.operators.empty() ? change_table(report) : operator_text(report);
   out += fmt::format("\n  read {}, passes {}", format_ms(report.load_ms),
                      format_ms(report.passes.milliseconds));
   if (!report.output.empty()) {

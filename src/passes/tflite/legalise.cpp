@@ -11,7 +11,8 @@ class LegaliseTflitePass : public Pass {
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
     std::vector<RewriteRule> rules;
     for (const auto family : {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
-                              kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement})
+                              kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
+                              kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }
@@ -28,7 +29,8 @@ const PassInfo kLegaliseTflitePass{
         "front "
         "where needed; linear layers get weights as [out, in]; resizes become one of the two "
         "operators, a gather or a product with a constant matrix; softmax and top_k work along the "
-        "last dimension. Runs behind the layout pass: images have their channels last. Quantised "
+        "last dimension; recurrent layers are unrolled; einsum and grid_sample become products and "
+        "gathers. Runs behind the layout pass: images have their channels last. Quantised "
         "operations stay as they are, but for pads.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<LegaliseTflitePass>();

@@ -129,6 +129,36 @@ Result<bool> order_space(Rewriter& r, Operation* op) {
   return p.replace(channels == 1 ? y : p.gather(y, places, 3));
 }
 
+// view [..., C] as [..., factors], transpose of the factors, view back: one gather.
+Result<bool> gather_shuffle(Rewriter& r, Operation* op) {
+  if (!is_view(op) || has_quant(op)) return false;
+  const Operation* moved = produced_by(op->input(0), OpKind::Transpose);
+  if (moved == nullptr || !has_single_use(op->input(0))) return false;
+  Operation* split = moved->input(0)->producer();
+  if (split == nullptr || !is_view(split)) return false;
+  const auto x = static_shape(split->input(0)), middle = static_shape(split->output());
+  const auto perm = perm_of(moved);
+  if (!x || !middle || !perm || x->empty() || static_shape(op->output()) != x) return false;
+  const size_t lead = x->size() - 1;
+  if (middle->size() <= x->size() || !std::equal(x->begin(), x->end() - 1, middle->begin()))
+    return false;
+  for (size_t d = 0; d < lead; ++d)
+    if ((*perm)[d] != static_cast<int64_t>(d)) return false;
+  // The element that each place of the result reads.
+  std::vector<int64_t> stride(middle->size(), 1);
+  for (size_t d = middle->size(); d-- > lead + 1;) stride[d - 1] = stride[d] * (*middle)[d];
+  std::vector<int64_t> places{0};
+  for (size_t d = lead; d < perm->size(); ++d) {
+    const auto from = static_cast<size_t>((*perm)[d]);
+    std::vector<int64_t> next;
+    for (const int64_t base : places)
+      for (int64_t i = 0; i < (*middle)[from]; ++i) next.push_back(base + i * stride[from]);
+    places = std::move(next);
+  }
+  Parts p(r, op);
+  return p.replace(p.gather(split->input(0), places, static_cast<int64_t>(lead)));
+}
+
 // Channels gathered in another order behind a convolution: its filters change places instead.
 Result<bool> gather_filters(Rewriter& r, Operation* op) {
   Operation* conv = produced_by(op->input(0), OpKind::Conv);
@@ -239,6 +269,8 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Pad, gather_pad, "repeating pads"},
     {OpKind::DepthToSpace, order_depth, "channel orders"},
     {OpKind::SpaceToDepth, order_space, "channel orders"},
+    {OpKind::Reshape, gather_shuffle, "channel shuffles"},
+    {OpKind::Flatten, gather_shuffle, "channel shuffles"},
     {OpKind::Gather, gather_filters, "channel orders"},
     {OpKind::Gather, positive_places, "places from the end"},
     {OpKind::GatherElements, expand_gather_elements, "gathers"},

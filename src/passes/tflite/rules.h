@@ -9,6 +9,7 @@
 namespace ec::passes {
 
 extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
-    kTfliteWindows, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement;
+    kTfliteWindows, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
+    kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample;
 
 }  // namespace ec::passes

@@ -296,6 +296,27 @@ Result<bool> split_pool_3d(Rewriter& r, Operation* op) {
   return p.replace(p.sized(x, *out));
 }
 
+// Groups of a three-dimensional convolution one by one.
+Result<bool> split_groups_3d(Rewriter& r, Operation* op) {
+  const auto& attrs = op->attrs_as<ConvAttrs>();
+  const auto in = static_shape(op->input(0)), weights = static_shape(op->input(1));
+  if (!is_channels_last(op) || has_quant(op) || !in || !weights || in->size() != 5) return false;
+  constexpr int64_t kMaxGroups = 256;
+  if (attrs.groups == 1 || attrs.groups > kMaxGroups) return false;
+  const int64_t from = in->back() / attrs.groups, to = (*weights)[0] / attrs.groups;
+  Attrs plain = op->attrs();
+  plain.edit<ConvAttrs>().groups = 1;
+  Parts p(r, op);
+  std::vector<Tensor*> parts;
+  for (int64_t g = 0; g < attrs.groups; ++g) {
+    std::vector<Tensor*> inputs{p.slice(op->input(0), 4, g * from, (g + 1) * from),
+                                p.slice(op->input(1), 0, g * to, (g + 1) * to)};
+    if (op->input(2) != nullptr) inputs.push_back(p.slice(op->input(2), 0, g * to, (g + 1) * to));
+    parts.push_back(p.op(OpKind::Conv, std::move(inputs), plain));
+  }
+  return p.replace(p.concat(std::move(parts), 4));
+}
+
 // --- transposed convolution ----------------------------------------------------------------------
 
 // Filters [I, h, w, O / groups] with zeros between their elements (dilation) and between groups.
@@ -430,6 +451,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::AvgPool, raise_rank<PoolAttrs>, "images of height 1"},
     {OpKind::MaxPool, split_pool_3d, "pools of volumes"},
     {OpKind::AvgPool, split_pool_3d, "pools of volumes"},
+    {OpKind::Conv, split_groups_3d, "groups of volumes"},
     {OpKind::Conv, pad_conv, "explicit pads"},
     {OpKind::MaxPool, pad_max_pool, "explicit pads"},
     {OpKind::AvgPool, pad_avg_pool, "explicit pads"},

@@ -1,0 +1,89 @@
+#include "driver/self_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convert.h"
+#include "runtime/session.h"
+
+namespace ec {
+namespace {
+
+// The same kernels on the same numbers: only their order within sums may differ.
+constexpr double kTolerance = 1e-4;
+constexpr uint64_t kSeed = 1;
+
+Error mismatch(std::string message) {
+  return Error(Code::SelfCheckFailed, std::move(message))
+      .hint("this is a fault of the compiler: please report it with the model");
+}
+
+bool has_open_sizes(const Graph& graph) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                     [](const Tensor* input) { return !input->type().is_static(); });
+}
+
+Status compare(const Value& expected, const Value& actual, const std::string& name,
+               SelfCheck& check) {
+  if (expected.dtype != actual.dtype || expected.shape != actual.shape)
+    return mismatch(fmt::format("output '{}' is {} in the file and {} in the graph", name,
+                                actual.type().text(), expected.type().text()));
+  if (!is_float(expected.dtype)) {
+    if (!(expected.data == actual.data))
+      return mismatch(fmt::format("output '{}' has other integers than the graph gives", name));
+    return {};
+  }
+  const Reader<double> a(expected.view()), b(actual.view());
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    if (a[i] == b[i]) continue;  // infinities too
+    error = std::max(error, std::isfinite(a[i] - b[i]) ? std::abs(a[i] - b[i]) : HUGE_VAL);
+    if (std::isfinite(a[i])) largest = std::max(largest, std::abs(a[i]));
+  }
+  if (error == 0) return {};
+  const double relative = largest > 0 ? error / largest : HUGE_VAL;
+  check.largest_error = std::max(check.largest_error, relative);
+  if (!(relative <= kTolerance))
+    return mismatch(
+        fmt::format("output '{}' differs by {:.1e} of its largest value", name, relative));
+  return {};
+}
+
+}  // namespace
+
+Result<SelfCheck> check_same_results(const Graph& expected, const Graph& written) {
+  SelfCheck check;
+  if (has_open_sizes(expected)) {
+    check.reason = "sizes of the inputs are open";
+    return check;
+  }
+  if (expected.inputs().size() != written.inputs().size() ||
+      expected.outputs().size() != written.outputs().size())
+    return mismatch("the file has another number of inputs or outputs than the graph");
+  Result<std::unique_ptr<Session>> ours = Session::create(expected.clone(), {});
+  if (!ours) {
+    check.reason = ours.error().message();
+    return check;
+  }
+  EC_TRY(std::vector<NamedValue> inputs, (*ours)->random_inputs(kSeed));
+  Result<std::vector<Value>> wanted = (*ours)->run(inputs);
+  if (!wanted) {
+    check.reason = wanted.error().message();
+    return check;
+  }
+  ours->reset();
+  Result<std::unique_ptr<Session>> theirs = Session::create(written.clone(), {});
+  if (!theirs) return mismatch("the file cannot be run: " + theirs.error().message());
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = (*theirs)->inputs()[i].name;
+  Result<std::vector<Value>> got = (*theirs)->run(inputs);
+  if (!got) return mismatch("the file cannot be run: " + got.error().message());
+  for (size_t i = 0; i < wanted->size(); ++i)
+    EC_CHECK_OK(compare((*wanted)[i], (*got)[i], expected.output_names()[i], check));
+  check.ran = true;
+  return check;
+}
+
+}  // namespace ec

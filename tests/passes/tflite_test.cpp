@@ -1,0 +1,292 @@
+// The forms that TFLite has: what the legalisation makes of each operation, and that results stay.
+#include "ops/attrs.h"
+#include "passes/harness.h"
+
+namespace ec {
+namespace {
+
+using test::expect_kinds;
+using test::optimise;
+
+constexpr std::string_view kLegal = "legalise-tflite,fold-known,eliminate-dead-code";
+
+TEST(LegaliseTflite, Activations) {
+  const auto formula = [](std::string_view op, std::string_view kinds) {
+    expect_kinds("graph @g(%x: f32[2,3,4]) -> (y = %y) { %y = " + std::string(op) + " }", kLegal,
+                 kinds);
+  };
+  formula("silu(%x)", "sigmoid mul");
+  formula("mish(%x)", "relu abs neg exp add log add tanh mul");
+  formula("softsign(%x)", "abs add div");
+  formula("hard_sigmoid(%x) {alpha=0.166666667, beta=0.5}", "add clip mul");
+  formula("hard_sigmoid(%x) {alpha=0.2, beta=0.5}", "mul add clip mul");
+  formula("elu(%x) {alpha=1}", "elu");
+  formula("elu(%x) {alpha=0.5}", "relu min elu mul add");
+  formula("celu(%x) {alpha=0.5}", "relu min mul elu mul add");
+  formula("selu(%x)", "relu min elu mul add mul");
+  formula("thresholded_relu(%x) {alpha=0.3}", "greater where");
+}
+
+TEST(LegaliseTflite, Functions) {
+  for (const std::string_view op :
+       {"erf", "atan", "tan", "sinh", "cosh", "asinh", "reciprocal", "asin", "acos", "atanh"}) {
+    const auto out = optimise(
+        "graph @g(%x: f32[40]) -> (y = %y) { %h = const f32[] splat(0.4) "
+        "%s = mul(%x, %h) %y = " +
+            std::string(op) + "(%s) }",
+        kLegal, {.tolerance = 2e-6});
+    EXPECT_GT(out.num_operations(), 1u) << op;
+  }
+}
+
+TEST(LegaliseTflite, Normalisations) {
+  expect_kinds(R"(graph @g(%x: f32[2,5,6]) -> (y = %y) {
+    %wg = const f32[6] splat(0) %wb = const f32[6] splat(0)
+    %y = layer_norm(%x, %wg, %wb) {axis=2}
+  })",
+               kLegal, "reduce_mean sub mul reduce_mean add rsqrt mul mul add");
+  expect_kinds(R"(graph @g(%x: f32[2,5,6]) -> (y = %y) {
+    %wg = const f32[6] splat(0)
+    %y = rms_norm(%x, %wg) {axis=2}
+  })",
+               kLegal, "mul reduce_mean add rsqrt mul mul");
+  for (const std::string_view layout : {"nhwc", "nchw"})
+    optimise(R"(graph @g(%x: f32[2,4,4,4]) -> (y = %y, z = %z, a = %a) {
+      %wg = const f32[4] splat(0) %wb = const f32[4] splat(0) %v = const f32[4] splat(2)
+      %y = group_norm(%x, %wg, %wb) {groups=2, layout=)" +
+                 std::string(layout) + R"(}
+      %z = instance_norm(%x, %wg, %wb) {layout=)" +
+                 std::string(layout) + R"(}
+      %a = batch_norm(%x, %wg, %wb, %wg, %v) {layout=)" +
+                 std::string(layout) + R"(}
+    })",
+             kLegal);
+}
+
+TEST(LegaliseTflite, PadsBecomeSameValidOrExplicit) {
+  expect_kinds(R"(graph @g(%x: f32[1,8,8,3]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %y = conv(%x, %w) {layout=nhwc, pads=[1,1,1,1]}
+  })",
+               kLegal, "conv");
+  const auto out = expect_kinds(R"(graph @g(%x: f32[1,8,8,3]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %y = conv(%x, %w) {layout=nhwc, pads=[1,1,1,1], strides=[2,2]}
+  })",
+                                kLegal, "pad conv");
+  EXPECT_TRUE(out.only(OpKind::Conv).attrs_as<ConvAttrs>().pads.empty());
+  // One row of padding at the end is never read.
+  EXPECT_EQ((*out.only(OpKind::Pad).output()->shape())[1], Dim(9));
+}
+
+TEST(LegaliseTflite, Pools) {
+  expect_kinds(R"(graph @g(%x: f32[1,7,7,2]) -> (y = %y) {
+    %y = max_pool(%x) {layout=nhwc, kernel=[3,3], strides=[2,2], pads=[1,0,0,1], ceil_mode=true}
+  })",
+               kLegal, "pad max_pool");
+  expect_kinds(R"(graph @g(%x: f32[1,7,7,2]) -> (y = %y) {
+    %y = avg_pool(%x) {layout=nhwc, kernel=[3,3], strides=[2,2], pads=[1,1,1,1], count_include_pad=true}
+  })",
+               kLegal, "pad avg_pool");
+  for (const std::string_view more : {"", ", count_include_pad=true", ", ceil_mode=true",
+                                      ", ceil_mode=true, count_include_pad=true"})
+    optimise(R"(graph @g(%x: f32[1,8,7,2]) -> (y = %y) {
+      %y = avg_pool(%x) {layout=nhwc, kernel=[3,2], strides=[2,2], pads=[1,0,1,1])" +
+                 std::string(more) + "} }",
+             kLegal);
+  expect_kinds(R"(graph @g(%x: f32[1,6,6,6,2]) -> (y = %y) {
+    %y = max_pool(%x) {layout=nhwc, kernel=[2,2,2], strides=[2,2,2]}
+  })",
+               kLegal, "reshape max_pool reshape max_pool reshape");
+  expect_kinds(
+      R"(graph @g(%x: f32[1,6,6,2]) -> (y = %y) { %y = global_avg_pool(%x) {layout=nhwc} })",
+      kLegal, "reduce_mean");
+}
+
+TEST(LegaliseTflite, OneDimensionIsAnImageOfHeightOne) {
+  expect_kinds(R"(graph @g(%x: f32[2,9,3]) -> (y = %y) {
+    %w = const f32[4,3,3] splat(0) %wb = const f32[4] splat(0)
+    %y = conv(%x, %w, %wb) {layout=nhwc, pads=[2,0], dilations=[1], strides=[2]}
+  })",
+               "legalise-tflite,canonicalise", "reshape pad conv reshape");
+}
+
+TEST(LegaliseTflite, TransposedConvolutions) {
+  for (const std::string_view attrs :
+       {"strides=[2,2]", "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]",
+        "strides=[2,2], pads=[0,1,1,0]", "dilations=[2,2]", "strides=[3,3], pads=[1,1,1,1]"})
+    optimise(R"(graph @g(%x: f32[1,5,5,4]) -> (y = %y) {
+      %w = const f32[4,3,3,2] splat(0) %wb = const f32[2] splat(0)
+      %y = conv_transpose(%x, %w, %wb) {layout=nhwc, )" +
+                 std::string(attrs) + "} }",
+             kLegal);
+  const auto out = optimise(R"(graph @g(%x: f32[1,5,5,4]) -> (y = %y) {
+    %w = const f32[4,3,3,1] splat(0)
+    %y = conv_transpose(%x, %w) {layout=nhwc, groups=4, strides=[2,2]}
+  })",
+                            kLegal);
+  EXPECT_EQ(out.only(OpKind::ConvTranspose).attrs_as<ConvTransposeAttrs>().groups, 1);
+}
+
+TEST(LegaliseTflite, Resizes) {
+  for (const std::string_view mode : {"nearest", "linear", "cubic"})
+    for (const std::string_view coordinates : {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                               "asymmetric", "half_pixel_symmetric"})
+      for (const std::string_view size : {"1,10,10,2", "1,7,11,2", "1,3,2,2"}) {
+        const auto out = optimise(
+            "graph @g(%x: f32[1,5,5,2]) -> (y = %y) { %s = const i64[4] dense[" +
+                std::string(size) + "] %y = resize(%x, , , %s) {mode=" + std::string(mode) +
+                ", coordinates=" + std::string(coordinates) + "} }",
+            kLegal);
+        if (mode == "cubic") EXPECT_EQ(out.count(OpKind::Resize), 0);
+      }
+}
+
+TEST(LegaliseTflite, LinearLayers) {
+  const auto out = expect_kinds(R"(graph @g(%x: f32[2,5,3]) -> (y = %y) {
+    %w = const f32[3,4] splat(0) %wb = const f32[4] splat(0)
+    %y = matmul(%x, %w, %wb) {alpha=0.5}
+  })",
+                                kLegal, "matmul");
+  EXPECT_TRUE(out.only(OpKind::MatMul).attrs_as<MatMulAttrs>().transpose_b);
+  expect_kinds(R"(graph @g(%a: f32[2,5,3], %b: f32[2,3,4], %c: f32[4]) -> (y = %y) {
+    %y = matmul(%a, %b, %c) {activation=relu}
+  })",
+               kLegal, "matmul add relu");
+  expect_kinds(R"(graph @g(%a: f32[3,5], %b: f32[3,4], %c: f32[5,4]) -> (y = %y) {
+    %y = gemm(%a, %b, %c) {transpose_a=true, alpha=2, beta=0.5}
+  })",
+               kLegal, "mul matmul mul add");
+}
+
+TEST(LegaliseTflite, Einsums) {
+  for (const std::string_view equation :
+       {"bhqd,bhkd->bhqk", "bqhd,bkhd->bhqk", "ij,jk->ki", "ij->ji", "bij->b"}) {
+    const bool two = equation.find(',') != std::string_view::npos;
+    const std::string shape = equation.size() > 12 ? "[2,3,3,4]"
+                              : equation[2] == 'j' ? "[2,3,3]"
+                                                   : "[3,3]";
+    const auto out = optimise("graph @g(%a: f32" + shape + ", %b: f32" + shape +
+                                  ") -> (y = %y) { %y = einsum(%a" + (two ? ", %b" : "") +
+                                  ") {equation=\"" + std::string(equation) + "\"} }",
+                              kLegal);
+    EXPECT_EQ(out.count(OpKind::Einsum), 0) << equation;
+  }
+}
+
+TEST(LegaliseTflite, RecurrentLayersAreUnrolled) {
+  for (const std::string_view direction : {"forward", "reverse", "bidirectional"}) {
+    const std::string d = direction == "bidirectional" ? "2" : "1";
+    const std::string tail = ", direction=" + std::string(direction) + "}";
+    optimise("graph @g(%x: f32[3,2,4], %h: f32[" + d +
+                 ",2,5]) -> (y = %y, z = %z) { %w = const f32[" + d +
+                 ",20,4] splat(0) %wr = const f32[" + d + ",20,5] splat(0) %wb = const f32[" + d +
+                 ",40] splat(0) %y, %z = lstm(%x, %w, %wr, %wb, , %h) {hidden_size=5" + tail + " }",
+             kLegal);
+    for (const std::string_view late : {"false", "true"})
+      optimise(
+          "graph @g(%x: f32[3,2,4]) -> (y = %y, z = %z) { %w = const f32[" + d +
+              ",15,4] splat(0) %wr = const f32[" + d + ",15,5] splat(0) %wb = const f32[" + d +
+              ",30] splat(0) %y, %z = gru(%x, %w, %wr, %wb) {hidden_size=5, linear_before_reset=" +
+              std::string(late) + tail + " }",
+          kLegal);
+    optimise("graph @g(%x: f32[2,3,4]) -> (y = %y) { %w = const f32[" + d +
+                 ",5,4] splat(0) %wr = const f32[" + d +
+                 ",5,5] splat(0) %y = rnn(%x, %w, %wr) {hidden_size=5, batch_first=true" + tail +
+                 " }",
+             kLegal);
+  }
+}
+
+TEST(LegaliseTflite, SampledGrids) {
+  for (const std::string_view mode : {"linear", "nearest"})
+    for (const std::string_view padding : {"zeros", "border"})
+      for (const std::string_view align : {"false", "true"})
+        optimise(
+            "graph @g(%x: f32[2,3,5,6], %g: f32[2,4,4,2]) -> (y = %y) { %two = const f32[] "
+            "splat(1.3) "
+            "%h = mul(%g, %two) %y = grid_sample(%x, %h) {mode=" +
+                std::string(mode) + ", padding=" + std::string(padding) +
+                ", align_corners=" + std::string(align) + "} }",
+            kLegal);
+}
+
+TEST(LegaliseTflite, Movement) {
+  expect_kinds(R"(graph @g(%x: f32[1,4,4,8]) -> (y = %y) {
+    %y = depth_to_space(%x) {layout=nhwc, block=2, order=crd}
+  })",
+               kLegal, "gather depth_to_space");
+  expect_kinds(R"(graph @g(%x: f32[1,4,4,3]) -> (y = %y) {
+    %w = const f32[8,1,1,3] splat(0)
+    %c = conv(%x, %w) {layout=nhwc}
+    %y = depth_to_space(%c) {layout=nhwc, block=2, order=crd}
+  })",
+               kLegal, "conv depth_to_space");
+  expect_kinds(R"(graph @g(%x: f32[1,4,4,6]) -> (y = %y) {
+    %s = const i64[5] dense[1,4,4,2,3] %j = const i64[4] dense[1,4,4,6]
+    %a = reshape(%x, %s) %b = transpose(%a) {perm=[0,1,2,4,3]} %y = reshape(%b, %j)
+  })",
+               kLegal, "gather");
+  expect_kinds(R"(graph @g(%x: f32[3,4]) -> (y = %y) {
+    %p = const i64[4] dense[-1,2,1,-1]
+    %y = pad(%x, %p)
+  })",
+               kLegal, "slice slice pad");
+  expect_kinds(R"(graph @g(%x: f32[3,4]) -> (y = %y) {
+    %p = const i64[4] dense[1,2,0,0]
+    %y = pad(%x, %p) {mode=edge}
+  })",
+               kLegal, "gather gather");
+  expect_kinds(R"(graph @g(%x: f32[3,4]) -> (y = %y) { %y = softmax(%x) {axis=0} })", kLegal,
+               "transpose softmax transpose");
+  optimise(R"(graph @g(%x: f32[3,4]) -> (y = %y) {
+    %i = const i64[2,4] dense[0,-1,1,2,2,1,0,-3]
+    %y = gather_elements(%x, %i) {axis=0}
+  })",
+           kLegal);
+}
+
+// --- the interface -------------------------------------------------------------------------------
+
+TEST(LayoutFreeInterface, ImagesComeAndGoChannelsLast) {
+  const auto out = optimise(R"(graph @g(%x: f32[1,3,8,8]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %a = conv(%x, %w) {pads=[1,1,1,1]}
+    %y = relu(%a)
+  })",
+                            "tflite", {.compare = false});
+  EXPECT_EQ(out.kinds(), "conv relu");
+  EXPECT_EQ(out.after->inputs()[0]->type().text(), "f32[1,8,8,3]");
+  EXPECT_EQ(out.after->outputs()[0]->type().text(), "f32[1,8,8,4]");
+  EXPECT_EQ(out.after->metadata().at("layout.input.x"), "nhwc");
+  EXPECT_EQ(out.after->metadata().at("layout.output.y"), "nhwc");
+  const auto kept = optimise(R"(graph @g(%x: f32[1,3,8,8]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %y = conv(%x, %w) {pads=[1,1,1,1]}
+  })",
+                             "tflite-keep-io");
+  EXPECT_EQ(kept.kinds(), "transpose conv transpose");
+}
+
+TEST(LayoutFreeInterface, OneChannelIsAnImageToo) {
+  const auto out = optimise(R"(graph @g(%x: f32[1,1,8,8]) -> (y = %y) {
+    %w = const f32[4,1,3,3] splat(0)
+    %y = conv(%x, %w)
+  })",
+                            "tflite", {.compare = false});
+  EXPECT_EQ(out.after->inputs()[0]->type().text(), "f32[1,8,8,1]");
+}
+
+TEST(LayoutFreeInterface, OtherInputsStay) {
+  const auto out = optimise(R"(graph @g(%x: f32[1,5,6], %i: f32[1,3,4,4]) -> (y = %y, z = %c) {
+    %y = softmax(%x) {axis=2}
+    %w = const f32[4,3,1,1] splat(0)
+    %c = conv(%i, %w)
+  })",
+                            "tflite", {.compare = false});
+  EXPECT_EQ(out.after->inputs()[0]->type().text(), "f32[1,5,6]");
+  EXPECT_EQ(out.after->inputs()[1]->type().text(), "f32[1,4,4,3]");
+}
+
+}  // namespace
+}  // namespace ec
