@@ -67,6 +67,7 @@ fi
 if [ "$what" != nodes ]; then
   export_zoo
   "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
+  "$python" tests/interop/tflite_zoo.py --out "$work/results" || failed=1
 fi
 if [ "$what" = all ]; then
   check_tflite || failed=1

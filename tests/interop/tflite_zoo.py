@@ -36,7 +36,7 @@ KNOWN_ABOVE: dict[str, float] = {
 MAY_TRANSPOSE = (
     "BiGru", "CausalDecoder", "ElmanRnn", "Encoder", "LstmTagger", "SpatialTransformer", "TwoTower", "DynamicFull", "cait", "coat",
     "convit", "crossvit", "deit", "edgenext", "efficientformer", "efficientvit", "gmlp", "levit", "maxvit", "mixer", "mobilevit",
-    "pit_ti", "pvt", "resmlp", "swin", "tiny_vit", "vit_", "xcit", "magika", "fastvit",
+    "GroupNormBlock", "shared-vit", "pit_ti", "pvt", "resmlp", "swin", "tiny_vit", "vit_", "xcit", "magika", "fastvit",
 )
 
 

@@ -271,5 +271,21 @@ TEST(Scaling, LayoutOfALongNetwork) {
   EXPECT_EQ(graph.num_operations(), 10002u);
 }
 
+TEST(Layout, ViewsOfSpatialDimensionsFollow) {
+  // What detectors end with: maps as lists of places, joined, channels last.
+  const auto out = optimise(R"(graph @g(%x: f32[1,8,8,3]) -> (y = %y) {
+    %i = transpose(%x) {perm=[0,3,1,2]}
+    %w0 = const f32[4,3,3,3] splat(0) %w1 = const f32[4,4,2,2] splat(0)
+    %a = conv(%i, %w0) {pads=[1,1,1,1]}
+    %b = conv(%a, %w1) {strides=[2,2]}
+    %s = const i64[3] dense[1,4,-1]
+    %p = reshape(%a, %s) %q = reshape(%b, %s)
+    %c = concat(%p, %q) {axis=2}
+    %y = transpose(%c) {perm=[0,2,1]}
+  })",
+                            kLayout);
+  EXPECT_EQ(out.count(OpKind::Transpose), 0) << out.text();
+}
+
 }  // namespace
 }  // namespace ec

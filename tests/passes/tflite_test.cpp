@@ -135,10 +135,10 @@ TEST(LegaliseTflite, Resizes) {
       for (const std::string_view size : {"1,10,10,2", "1,7,11,2", "1,3,2,2"}) {
         const auto out = optimise(
             "graph @g(%x: f32[1,5,5,2]) -> (y = %y) { %s = const i64[4] dense[" +
-                std::string(size) + "] %y = resize(%x, , , %s) {mode=" + std::string(mode) +
+                std::string(size) + "] %y = resize(%x, _, _, %s) {mode=" + std::string(mode) +
                 ", coordinates=" + std::string(coordinates) + "} }",
             kLegal);
-        if (mode == "cubic") EXPECT_EQ(out.count(OpKind::Resize), 0);
+        EXPECT_LE(out.count(OpKind::Resize), mode == "cubic" ? 0 : 1);
       }
 }
 
@@ -178,11 +178,11 @@ TEST(LegaliseTflite, RecurrentLayersAreUnrolled) {
   for (const std::string_view direction : {"forward", "reverse", "bidirectional"}) {
     const std::string d = direction == "bidirectional" ? "2" : "1";
     const std::string tail = ", direction=" + std::string(direction) + "}";
-    optimise("graph @g(%x: f32[3,2,4], %h: f32[" + d +
-                 ",2,5]) -> (y = %y, z = %z) { %w = const f32[" + d +
-                 ",20,4] splat(0) %wr = const f32[" + d + ",20,5] splat(0) %wb = const f32[" + d +
-                 ",40] splat(0) %y, %z = lstm(%x, %w, %wr, %wb, , %h) {hidden_size=5" + tail + " }",
-             kLegal);
+    optimise(
+        "graph @g(%x: f32[3,2,4], %h: f32[" + d + ",2,5]) -> (y = %y, z = %z) { %w = const f32[" +
+            d + ",20,4] splat(0) %wr = const f32[" + d + ",20,5] splat(0) %wb = const f32[" + d +
+            ",40] splat(0) %y, %z = lstm(%x, %w, %wr, %wb, _, %h) {hidden_size=5" + tail + " }",
+        kLegal);
     for (const std::string_view late : {"false", "true"})
       optimise(
           "graph @g(%x: f32[3,2,4]) -> (y = %y, z = %z) { %w = const f32[" + d +

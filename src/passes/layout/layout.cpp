@@ -123,6 +123,8 @@ class Applier {
         return node.permuted ? convert_flexible(op) : ok_status();
       case Form::Shuffle:
         return node.permuted ? convert_shuffle(op) : ok_status();
+      case Form::View:
+        return node.permuted ? convert_view(op) : ok_status();
       case Form::Flatten:
         return node.permuted ? convert_flatten(op) : ok_status();
       case Form::ToWanted: {
@@ -231,6 +233,19 @@ class Applier {
     name_permuted(chain->join->output(), joined);
     set_converted(chain->join->output(), joined);
     for (const Operation* part : {chain->split, chain->transpose, chain->join}) set_replaced(part);
+    return {};
+  }
+
+  // [N, C, H, W] as [N, C, H * W]: the same with the channels at the end.
+  Status convert_view(Operation* op) {
+    EC_TRY(Tensor * x, wanted_form(op->input(0), op));
+    const Shape& shape = *op->output()->shape();
+    EC_TRY(Tensor * view,
+           add_reshape(rewriter_, x, permuted(shape, plan_.perm(shape.rank())), {op}));
+    if (view == nullptr) return Error(Code::Internal, "spatial dimensions cannot be viewed anew");
+    name_permuted(op->output(), view);
+    set_converted(op->output(), view);
+    set_replaced(op);
     return {};
   }
 

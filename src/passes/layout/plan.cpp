@@ -63,6 +63,16 @@ std::optional<ShuffleChain> shuffle_chain(const Operation* op) {
   return chain;
 }
 
+bool is_spatial_view(const Operation* op) {
+  if (!is_view(op) || has_quant(op) || !has_layout(op->input(0)) || !has_layout(op->output()))
+    return false;
+  const Shape &x = *op->input(0)->shape(), &y = *op->output()->shape();
+  // With at most the batch open, one constant shape says it.
+  for (size_t i = 1; i < y.rank(); ++i)
+    if (!y[i].is_static()) return false;
+  return x[0].same_size(y[0]) && x[1].same_size(y[1]);
+}
+
 Operation* flattened_product(const Operation* view) {
   if (!is_view(view) || has_quant(view) || !has_layout(view->input(0))) return nullptr;
   Operation* product = only_user(view->output());
@@ -105,6 +115,7 @@ Form Plan::form_of(const Operation* op) const {
   }
   if (wanted_ == Layout::ChannelsLast && shuffle_chain(op)) return Form::Shuffle;
   if (flattened_product(op) != nullptr) return Form::Flatten;
+  if (wanted_ == Layout::ChannelsLast && is_spatial_view(op)) return Form::View;
   const auto rank = has_layout(op->output()) ? rank_of(op->output()) : rank_of(op->input(0));
   return permute_roles(op, perm(*rank)) ? Form::Flexible : Form::Fixed;
 }
@@ -150,6 +161,7 @@ bool Plan::is_data_input(const Operation* op, size_t i) const {
       return permute_roles(op, perm(rank))->inputs[i] == PermuteRole::Data;
     }
     case Form::Shuffle:
+    case Form::View:
     case Form::Flatten:
     case Form::ToWanted:
       return i == 0;
@@ -162,6 +174,7 @@ bool Plan::is_data_output(const Operation* op, size_t i) const {
   if (!has_layout(op->output(i))) return false;
   switch (node(op).form) {
     case Form::Spatial:
+    case Form::View:
     case Form::ToSource:
       return true;
     case Form::Flexible: {
@@ -219,7 +232,7 @@ void Plan::decide(const std::vector<Operation*>& order) {
   for (const Operation* op : order) {
     const Form form = node(op).form;
     if (form == Form::Flexible || form == Form::Spatial || form == Form::Shuffle ||
-        form == Form::Flatten) {
+        form == Form::View || form == Form::Flatten) {
       const int v = variable[op->id()] = cut.add_node();
       if (form == Form::Spatial) cut.add_edge(cut.source(), v, is_required(op) ? cut.kInfinite : 1);
     }

@@ -16,6 +16,7 @@ enum class Form : uint8_t {
   Flexible,   // has a permuted form (permute.h)
   Spatial,    // has a layout attribute that can change (conv, pool, batch_norm)
   Shuffle,    // first of view, transpose, view that rearrange channels only
+  View,       // a view that changes the spatial dimensions only: [N, C, H, W] as [N, C, H * W]
   Flatten,    // a view into a matmul with constant weights, which can be permuted instead
   ToWanted,   // transpose from the source's order to the wanted one
   ToSource,   // transpose from the wanted order to the source's
@@ -77,6 +78,9 @@ struct ShuffleChain {
   Perm perm;                     // of the factors
 };
 std::optional<ShuffleChain> shuffle_chain(const Operation* op);
+
+// A view that leaves batch and channels as they are.
+bool is_spatial_view(const Operation* op);
 
 // The product behind a view that flattens an image; null when it cannot be permuted.
 Operation* flattened_product(const Operation* view);

@@ -154,7 +154,7 @@ Status emit_conv_transpose(OpEmitter& e) {
   return {};
 }
 
-Status emit_fully_connected(OpEmitter& e, const Target& target) {
+Status emit_fully_connected(OpEmitter& e, const Target& target, bool asymmetric) {
   const bool keep = e.rank() > 2;
   std::vector<int32_t> inputs{e.in(0), e.in(1)};
   if (e.has(2)) inputs.push_back(e.in(2));
@@ -163,8 +163,9 @@ Status emit_fully_connected(OpEmitter& e, const Target& target) {
         options(BuiltinOptions::FullyConnectedOptions,
                 CreateFullyConnectedOptions(e.fbb(), target.activation,
                                             FullyConnectedOptionsWeightsFormat::DEFAULT, keep,
-                                            false, bias)),
+                                            asymmetric, bias)),
         bias == TensorType::INT32 ? 11
+        : asymmetric              ? 9
         : keep                    ? 5
                                   : 1);
   return {};
@@ -178,14 +179,16 @@ Status emit_matmul(OpEmitter& e) {
                       attrs.transpose_b && !attrs.transpose_a;
   if (linear) {
     EC_TRY(const Target target, target_of(e, attrs.activation, attrs.act_alpha, attrs.act_beta));
-    return emit_fully_connected(e, target);
+    return emit_fully_connected(e, target, attrs.asymmetric_quantize_inputs);
   }
   if (e.has(2) || attrs.activation != Activation::None || e.rank() < 2 || e.rank(1) < 2)
     return e.fail("a product with more than two matrices in it", std::string(kPipelineHint));
   if (e.rank() > 5 || e.rank(1) > 5) return e.fail("more than 5 dimensions");
   e.add(Op::BATCH_MATMUL, {e.in(0), e.in(1)}, {e.out()},
         options(BuiltinOptions::BatchMatMulOptions,
-                CreateBatchMatMulOptions(e.fbb(), attrs.transpose_a, attrs.transpose_b)));
+                CreateBatchMatMulOptions(e.fbb(), attrs.transpose_a, attrs.transpose_b,
+                                         attrs.asymmetric_quantize_inputs)),
+        attrs.asymmetric_quantize_inputs ? 4 : 1);
   return {};
 }
 
@@ -195,7 +198,7 @@ Status emit_gemm(OpEmitter& e) {
   if (attrs.alpha != 1 || attrs.transpose_a || !attrs.transpose_b || !bias_fits)
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
   EC_TRY(const Target target, target_of(e, attrs.activation, attrs.act_alpha, attrs.act_beta));
-  return emit_fully_connected(e, target);
+  return emit_fully_connected(e, target, attrs.asymmetric_quantize_inputs);
 }
 
 constexpr EmitRow kRows[] = {

@@ -112,7 +112,7 @@ struct PlainRow {
   BuiltinOptions options = BuiltinOptions::NONE;
 };
 extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted,
-    kEmitImage;
+    kEmitImage, kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

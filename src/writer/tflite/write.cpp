@@ -64,7 +64,7 @@ EmitFn find_emit(OpKind kind) {
   static const std::vector<EmitFn> kTable = [] {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
     for (const auto rows :
-         {kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted, kEmitImage})
+         {kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted, kEmitImage, kEmitOther})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
     return table;
