@@ -49,8 +49,11 @@ Result<bool> split_alpha(Rewriter& r, Operation* op) {
   plain.edit<MatMulAttrs>().alpha = 1;
   std::vector<Tensor*> inputs = op->inputs();
   // alpha (a b) + bias = (alpha a) b + bias
-  const size_t side = is_constant(inputs[1]) ? 1 : 0;
-  inputs[side] = p.mul(inputs[side], double{alpha});
+  if (is_constant(inputs[1])) {
+    EC_TRY(inputs[1], r.add_folded(OpKind::Mul, {inputs[1], p.number(inputs[1], double{alpha})}));
+  } else {
+    inputs[0] = p.mul(inputs[0], double{alpha});
+  }
   return p.replace(p.op(OpKind::MatMul, std::move(inputs), std::move(plain)));
 }
 
