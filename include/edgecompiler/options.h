@@ -32,6 +32,14 @@ struct CompileOptions {
   // Last phase to run: "import", "optimize" or the name of a pass. Empty: all of them.
   std::string stop_after;
 
+  // Anything that does not run on the target's device is an error.
+  bool strict = false;
+  // The Edge TPU runtime on the device: older ones run fewer operations.
+  int edgetpu_runtime = 14;
+  // What decides which operations the Edge TPU runs: "fitted" (the published table corrected by
+  // compiled files) or "published" (the table alone).
+  std::string edgetpu_rules = "fitted";
+
   // Threads of a session; 0: one per core.
   int threads = 1;
   // Run with the reference kernels only: slow, simple, what everything else is compared with.

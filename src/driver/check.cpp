@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "driver/coral.h"
 #include "driver/load.h"
 #include "driver/optimize.h"
 #include "driver/targets.h"
@@ -67,13 +68,7 @@ class Collector {
     }
   }
 
-  void add(OpPlacement row) {
-    int64_t& count = row.placement == Placement::Native      ? report_.native
-                     : row.placement == Placement::Reference ? report_.reference
-                                                             : report_.unsupported;
-    ++count;
-    report_.operations.push_back(std::move(row));
-  }
+  void add(OpPlacement row) { report_.add(std::move(row)); }
 
  private:
   // A prepared operation without a step is a view or was computed in advance.
@@ -143,12 +138,32 @@ CheckReport check_written(const Graph& graph, CheckReport report) {
 
 }  // namespace
 
+void CheckReport::add(OpPlacement row) {
+  switch (row.placement) {
+    case Placement::Native:
+      ++native;
+      break;
+    case Placement::Reference:
+      ++reference;
+      break;
+    case Placement::Host:
+      ++host;
+      break;
+    case Placement::Unsupported:
+      ++unsupported;
+      break;
+  }
+  operations.push_back(std::move(row));
+}
+
 std::string_view placement_name(Placement placement) {
   switch (placement) {
     case Placement::Native:
       return "native";
     case Placement::Reference:
       return "reference";
+    case Placement::Host:
+      return "cpu";
     case Placement::Unsupported:
       return "unsupported";
   }
@@ -161,6 +176,10 @@ Result<CheckReport> check_model(const std::filesystem::path& path, const Compile
   report.model = path.string();
   EC_TRY(const TargetInfo* target, find_target(options.target));
   report.target = target->name;
+  if (target->name == "coral") {
+    EC_CHECK_OK(check_coral(path, options, report, sink));
+    return report;
+  }
   DiagnosticSink load;
   Result<LoadedModel> model = load_model(path, options, load);
   const bool refused = !model && collect_refused(load, report);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 namespace ec {
 
 enum class Placement : uint8_t {
-  Native,       // a fast kernel, or no work at all
+  Native,       // a fast kernel, or no work at all; on the device where the target is one
   Reference,    // the reference kernel: right, not fast
+  Host,         // not on the device: the CPU beside it runs it
   Unsupported,  // cannot run
 };
 std::string_view placement_name(Placement placement);
@@ -23,16 +25,28 @@ struct OpPlacement {
   std::string source_op;  // in the source model's words
   std::string output_type;
   Placement placement = Placement::Native;
+  std::string status;  // in the words of the device's own compiler; empty: it has none
   std::string reason;
   std::string fix;
+};
+
+// What a run on a device costs, as far as it can be known without one.
+struct DeviceEstimate {
+  int64_t parameter_bytes = 0, on_chip_bytes = 0, streamed_bytes = 0;
+  int64_t device_macs = 0, host_macs = 0;
+  double latency_ms = 0, latency_low_ms = 0, latency_high_ms = 0;
 };
 
 struct CheckReport {
   std::string model, target;
   std::vector<OpPlacement>
       operations;  // in order of execution, nested graphs after their operation
-  int64_t native = 0, reference = 0, unsupported = 0;
+  int64_t native = 0, reference = 0, host = 0, unsupported = 0;
+  std::optional<size_t> cut_by;  // the first operation that ended the device's part
+  std::optional<DeviceEstimate> estimate;
   bool shapes_open = false;  // some sizes are not known: forms were judged by kind only
+
+  void add(OpPlacement row);  // and counts it
 };
 
 // Unsupported operations are rows of the report, not errors; other faults of the model are errors.

@@ -12,7 +12,7 @@ namespace {
 constexpr TargetInfo kTargets[] = {
     {"cpu", "this machine, through the CPU session", ".ecir", true, "runtime"},
     {"tflite", "any TFLite runtime", ".tflite", true, "tflite"},
-    {"coral", "Coral Edge TPU", ".tflite", false},
+    {"coral", "Coral Edge TPU", ".tflite", true, "tflite"},
     {"metal", "Apple Core ML: Neural Engine, GPU, CPU", ".mlpackage", false},
     {"arm", "Arm Ethos-U, TOSA, Cortex-M", ".tflite", false},
     {"aipu", "Axelera AIPU", ".aipu", false},

@@ -109,6 +109,20 @@ Status set_seed(Settings& s, std::string_view value) {
   return {};
 }
 
+Status set_edgetpu_runtime(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.edgetpu_runtime, parse_count("edgetpu-runtime", value, 10));
+  if (s.compile.edgetpu_runtime > 14)
+    return usage_error("the newest Edge TPU runtime is 14", "write --edgetpu-runtime 14");
+  return {};
+}
+Status set_edgetpu_rules(Settings& s, std::string_view value) {
+  if (value != "fitted" && value != "published")
+    return usage_error(fmt::format("unknown rules '{}'", printable(value)),
+                       "write --edgetpu-rules fitted or published");
+  s.compile.edgetpu_rules = value;
+  return {};
+}
+
 // Verbs that read a model; those that also rewrite or run it.
 constexpr VerbSet kModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, Verb::Bench,
                          Verb::Optimize);
@@ -128,6 +142,14 @@ constexpr OptionDef kOptions[] = {
     {"keep-io-layout", 0, "", "Model", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
      "tflite: inputs and outputs keep the model's order of dimensions (NCHW), at the price of transposes",
      [](Settings& s, std::string_view) { return s.compile.keep_io_layout = true, Status(); }},
+
+    {"strict", 0, "", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
+     "fail when an operation does not run on the target's device",
+     [](Settings& s, std::string_view) { return s.compile.strict = true, Status(); }},
+    {"edgetpu-runtime", 0, "N", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
+     "coral: version of the Edge TPU runtime on the device, 10 to 14 (default: 14)", set_edgetpu_runtime},
+    {"edgetpu-rules", 0, "RULES", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
+     "coral: `fitted`, Google's published table corrected by compiled files, or `published`, the table alone (default: fitted)", set_edgetpu_rules},
 
     {"passes", 0, "LIST", "Optimisation", kPipeline, Complete::Pass,
      "run these passes instead of the default list, in this order, separated by commas",

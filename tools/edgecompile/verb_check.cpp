@@ -38,10 +38,32 @@ std::string placement_table(const CheckReport& report, bool all) {
   TextTable table({"Operation", "Count", "Status", "First node", "Reason"});
   for (const auto& [key, group] : groups)
     table.add({printable(std::get<1>(key), 40), format_count(group.count),
-               std::string(placement_name(group.row->placement)),
+               group.row->status.empty() ? std::string(placement_name(group.row->placement))
+                                         : group.row->status,
                group.row->placement == Placement::Native ? "" : printable(group.first, 40),
                group.row->reason});
   return table.text();
+}
+
+// The part of the report that only a device has.
+std::string device_text(const CheckReport& report) {
+  if (!report.estimate) return {};
+  const DeviceEstimate& e = *report.estimate;
+  std::string out =
+      fmt::format("\n  {} of {} operations on the device, {} on the CPU beside it (predicted)\n",
+                  report.native, report.operations.size(), report.host);
+  if (report.cut_by) {
+    const OpPlacement& cut = report.operations[*report.cut_by];
+    out +=
+        fmt::format("  cut by {} '{}': {}\n", cut.source_op, printable(cut.name, 60), cut.reason);
+  }
+  out += fmt::format(
+      "  parameters {}: {} on chip, {} streamed at every run (estimated)\n"
+      "  latency {} over USB 3, between {} and {} (estimated, never measured)\n",
+      format_bytes(e.parameter_bytes), format_bytes(e.on_chip_bytes),
+      format_bytes(e.streamed_bytes), format_ms(e.latency_ms), format_ms(e.latency_low_ms),
+      format_ms(e.latency_high_ms));
+  return out;
 }
 
 std::string fixes_text(const CheckReport& report) {
@@ -61,10 +83,12 @@ Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink)
   if (settings.json) output.json = check_json(report);
   if (!settings.quiet) {
     output.text = placement_table(report, settings.verbosity > 0);
-    output.text += fmt::format(
-        "\n  {} on {}: {} native, {} reference, {} unsupported{}\n", printable(model),
-        report.target, report.native, report.reference, report.unsupported,
-        report.shapes_open ? " (by kind: sizes are open, give them with --input-shape)" : "");
+    output.text += device_text(report);
+    if (!report.estimate)
+      output.text += fmt::format(
+          "\n  {} on {}: {} native, {} reference, {} unsupported{}\n", printable(model),
+          report.target, report.native, report.reference, report.unsupported,
+          report.shapes_open ? " (by kind: sizes are open, give them with --input-shape)" : "");
     output.text += fixes_text(report);
   }
   if (report.unsupported > 0)
@@ -72,6 +96,11 @@ Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink)
                                                 report.unsupported, report.operations.size()))
         .file(model)
         .hint("the table names each with its reason and fix");
+  if (settings.compile.strict && report.host > 0)
+    return Error(Code::NotOnTarget, fmt::format("{} of {} operations stay on the CPU", report.host,
+                                                report.operations.size()))
+        .file(model)
+        .hint("the table names each with its reason and fix; leave out --strict to accept them");
   return {};
 }
 

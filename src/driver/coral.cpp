@@ -1,0 +1,51 @@
+#include "driver/coral.h"
+
+#include "backend/coral/estimate.h"
+#include "support/file.h"
+
+namespace ec {
+namespace {
+
+coral::Rules rules_of(const CompileOptions& options) {
+  coral::Rules rules;
+  rules.runtime = options.edgetpu_runtime;
+  rules.evidence =
+      options.edgetpu_rules == "published" ? coral::Evidence::Published : coral::Evidence::Fitted;
+  return rules;
+}
+
+OpPlacement row_of(const coral::PlacedOperator& op) {
+  OpPlacement row;
+  row.name = op.node;
+  row.source_op = op.op;
+  row.placement = op.mapped() ? Placement::Native : Placement::Host;
+  row.status = coral::status_text(op.verdict.status);
+  row.reason = op.mapped() ? op.verdict.note : op.verdict.reason;
+  row.fix = op.verdict.fix;
+  return row;
+}
+
+DeviceEstimate device_estimate(const coral::Estimate& e) {
+  return {e.parameter_bytes, e.on_chip_bytes, e.streamed_bytes, e.device_macs,
+          e.cpu_macs,        e.latency_ms,    e.latency_low_ms, e.latency_high_ms};
+}
+
+}  // namespace
+
+Status place_on_coral(const Blob& file, const CompileOptions& options, CheckReport& report,
+                      DiagnosticSink& sink) {
+  EC_TRY(const tflite::ModelFile model, tflite::ModelFile::open(file, sink));
+  const coral::Partition placed = coral::partition(model, rules_of(options));
+  for (const coral::PlacedOperator& op : placed.operators) report.add(row_of(op));
+  report.cut_by = placed.cut_by;
+  report.estimate = device_estimate(coral::estimate(placed));
+  return {};
+}
+
+Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
+                   CheckReport& report, DiagnosticSink& sink) {
+  EC_TRY(const Blob file, map_file(path));
+  return place_on_coral(file, options, report, sink);
+}
+
+}  // namespace ec
