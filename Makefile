@@ -38,6 +38,9 @@ test: ## build with warnings as errors and run every test that needs only Debian
 
 interop: ## compare with the PyPI peers (makes virtual environments)
 	@scripts/install-packages build python
+	@mkdir -p $(BUILD)
+	@[ -f $(BUILD)/CMakeCache.txt ] || { $(call configure,$(BUILD),Release,-DEC_TESTS=OFF); }
+	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
 	@tests/interop/run.sh
 
 bench: ## side-by-side tables against the peers, into benchmarks/results

@@ -1,6 +1,14 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|zoo|tflite|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+# TFLite files and single operators against LiteRT, and placement against what Google's compiler did.
+compare_tflite() {
+  local program=build/bin/edgecompile status=0
+  "$python" tests/interop/tflite_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/op_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
+  return $status
+}
+
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,6 +43,7 @@ export_zoo() {
   "$work/torch/bin/python" tests/interop/zoo.py
 }
 
+<<<<<<< HEAD
 # Against LiteRT, with the program of this tree (EC_BIN, default build/bin/edgecompile).
 check_tflite() {
   if make_venv litert tests/interop/requirements-tflite.txt; then
@@ -48,6 +57,21 @@ if [ "$what" = tflite ]; then
   check_tflite
   exit
 fi
+=======
+# TFLite files and single operators against LiteRT, and placement against what Google's compiler did.
+compare_tflite() {
+  if make_venv litert tests/interop/requirements-litert.txt; then
+    "$work/litert/bin/pip" install -q -r tests/interop/requirements-litert.txt
+    cat tests/interop/requirements-litert.txt | sha256sum > "$work/litert/.stamp"
+  fi
+  local python="$work/litert/bin/python" program=build/bin/edgecompile status=0
+  "$python" tests/interop/tflite_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/op_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
+  return $status
+}
+
+>>>>>>> 074c422 (Run Google's compiler where it is installed; open the Edge TPU's libraries at run time; compare TFLite in make interop)
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
@@ -60,17 +84,17 @@ fi
 python="$work/peers/bin/python"
 "$python" -m unittest discover -q -s tests/interop
 failed=0
-if [ "$what" != zoo ]; then
+if [ "$what" = tflite ] || [ "$what" = all ]; then
+  compare_tflite || failed=1
+fi
+if [ "$what" = nodes ] || [ "$what" = all ]; then
   "$python" tests/interop/node_tests.py --suite 1.21.0 --with-ort --out "$work/results" || failed=1
   "$python" tests/interop/node_tests.py --suite 1.23.2 --with-ort --out "$work/results" || failed=1
 fi
-if [ "$what" != nodes ]; then
+if [ "$what" = zoo ] || [ "$what" = all ]; then
   export_zoo
   "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
   "$python" tests/interop/tflite_zoo.py --out "$work/results" || failed=1
-fi
-if [ "$what" = all ]; then
-  check_tflite || failed=1
 fi
 echo "interop: tables in $work/results"
 exit $failed
