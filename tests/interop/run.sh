@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-# TFLite files and single operators against LiteRT, and placement against what Google's compiler did.
-compare_tflite() {
-  local program=build/bin/edgecompile status=0
-  "$python" tests/interop/tflite_check.py --edgecompile "$program" --out "$work/results" || status=1
-  "$python" tests/interop/op_sweep.py --edgecompile "$program" --out "$work/results" || status=1
-  "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
-  return $status
-}
-
+#   tests/interop/run.sh [nodes|tflite|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -43,35 +35,15 @@ export_zoo() {
   "$work/torch/bin/python" tests/interop/zoo.py
 }
 
-<<<<<<< HEAD
-# Against LiteRT, with the program of this tree (EC_BIN, default build/bin/edgecompile).
-check_tflite() {
-  if make_venv litert tests/interop/requirements-tflite.txt; then
-    "$work/litert/bin/pip" install -q -r tests/interop/requirements-tflite.txt
-    cat tests/interop/requirements-tflite.txt | sha256sum > "$work/litert/.stamp"
-  fi
-  "$work/litert/bin/python" tests/interop/tflite_check.py --out "$work/results"
-}
-
-if [ "$what" = tflite ]; then
-  check_tflite
-  exit
-fi
-=======
 # TFLite files and single operators against LiteRT, and placement against what Google's compiler did.
 compare_tflite() {
-  if make_venv litert tests/interop/requirements-litert.txt; then
-    "$work/litert/bin/pip" install -q -r tests/interop/requirements-litert.txt
-    cat tests/interop/requirements-litert.txt | sha256sum > "$work/litert/.stamp"
-  fi
-  local python="$work/litert/bin/python" program=build/bin/edgecompile status=0
+  local program=build/bin/edgecompile status=0
   "$python" tests/interop/tflite_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/op_sweep.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
   return $status
 }
 
->>>>>>> 074c422 (Run Google's compiler where it is installed; open the Edge TPU's libraries at run time; compare TFLite in make interop)
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
