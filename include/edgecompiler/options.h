@@ -22,6 +22,32 @@ struct CompileOptions {
   // Targets that choose their own order of dimensions: inputs and outputs keep the model's order.
   bool keep_io_layout = false;
 
+  // Quantisation: "none", or "ptq" (also "int8"): integers with ranges measured on examples.
+  std::string quantize;
+  // Examples of the model's input: a picture, a folder of pictures or arrays, a .npy or .npz file, a
+  // .txt list of files, or "random".
+  std::string calibration_data;
+  // How many of them to use; 0: all, at most 1000.
+  int64_t calibration_samples = 0;
+  // How ranges are chosen: "minmax" (the default) or "average".
+  std::string calibration_method;
+  // Pictures become (pixel - mean) / std; one value, or one per channel. Empty: 0 and 1.
+  std::vector<double> mean, std;
+  // The largest pixel value before mean and std: "1", "255" or "auto" (255 where a mean or std is
+  // above 1).
+  std::string pixel_range;
+  // Order of dimensions of the model's image input: "nchw", "nhwc" or "auto".
+  std::string input_layout;
+  // Order of channels that the model was trained on: "rgb" or "bgr".
+  std::string color;
+  // How pictures get the input's size: "crop", "crop:256" (shorter side, then the middle) or
+  // "stretch".
+  std::string resize;
+  // Interface of the quantised model: "float", "int8" or "uint8". Empty: what the target has.
+  std::string io_type;
+  // Operations to leave in floating point: patterns of names in the model, with * and ?.
+  std::vector<std::string> keep_float;
+
   // A pipeline as text ("fold-constants,fuse-activations"); empty: the default list.
   std::string passes;
   std::vector<std::string> disable_pass;

@@ -52,6 +52,12 @@ class Graph:
 _Feed = tuple[str, str, list[int], Any]  # input name, element type, shape, buffer
 _Description = tuple[str, str, Optional[list[_Dim]], Optional[_Quant]]
 
+class Quantization:
+    texts: dict[str, str]
+    numbers: dict[str, list[float]]
+    keep_float: list[str]
+    def __init__(self) -> None: ...
+
 class Session:
     @staticmethod
     def open(
@@ -77,6 +83,7 @@ def compile(
     passes: str,
     disable_pass: Sequence[str],
     keep_io_layout: bool,
+    quantization: Quantization,
 ) -> str: ...
 def optimize(
     path: str,
@@ -87,6 +94,18 @@ def optimize(
     passes: str,
     disable_pass: Sequence[str],
     keep_io_layout: bool,
+    quantization: Quantization,
+) -> str: ...
+def quantize(
+    path: str,
+    target: str,
+    output: str,
+    input_shapes: dict[str, list[int]],
+    dims: dict[str, int],
+    passes: str,
+    disable_pass: Sequence[str],
+    keep_io_layout: bool,
+    quantization: Quantization,
 ) -> str: ...
 def save(graph: Graph, path: str) -> None: ...
 def parse_ir(text: str) -> Graph: ...

@@ -67,9 +67,45 @@ def test_targets_that_are_not_there(model, target, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["g.ecir"]
 
 
-def test_quantisation_is_refused_in_words(model):
-    with pytest.raises(QuantizationError, match="float"):
-        edgecompiler.compile(model, quantize="ptq", calibration_data="images/", num_calibration_samples=100)
+NETWORK = """graph @net(%x: f32[1,4,4,3]) -> (y = %y) {
+  %w = const f32[2,1,1,3] dense[1,-2,3,0.5,0.25,-1]
+  %y = conv(%x, %w) {layout=nhwc, activation=relu}
+}
+"""
+
+
+@pytest.fixture
+def network(tmp_path):
+    path = tmp_path / "net.ecir"
+    path.write_text("ecir 1\n" + NETWORK)
+    return path
+
+
+def samples(count, seed=0):
+    return np.random.default_rng(seed).normal(size=(count, 1, 4, 4, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("data", [samples(12)[:, 0], list(samples(12)), [{"x": s} for s in samples(12)]])
+def test_quantises_on_arrays(network, tmp_path, data):
+    out = tmp_path / "net.tflite"
+    result = edgecompiler.compile(network, "tflite", quantize="ptq", calibration_data=data, output=out)
+    quantization = result.report["quantization"]
+    assert quantization["integer_operations"] == 1 and quantization["float_operations"] == 0
+    assert quantization["accuracy"]["outputs"][0]["sqnr_db"] > 25
+    assert out.stat().st_size > 0
+
+
+def test_quantisation_needs_data_that_fits(network, tmp_path):
+    out = tmp_path / "net.tflite"
+    with pytest.raises(QuantizationError) as caught:
+        edgecompiler.compile(network, "tflite", quantize="ptq", output=out)
+    assert caught.value.code == "EC4002"
+    with pytest.raises(QuantizationError, match=r"expected f32\[1,4,4,3\]") as caught:
+        edgecompiler.compile(network, "tflite", quantize="ptq", calibration_data=np.ones((2, 5), np.float32), output=out)
+    assert caught.value.code == "EC4003"
+    with pytest.raises(EdgeCompilerError):
+        edgecompiler.compile(network, "tflite", quantize="nonsense", calibration_data=samples(2), output=out)
+    assert not out.exists()
 
 
 def test_missing_model_and_overwriting(model, tmp_path):

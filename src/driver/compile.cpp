@@ -6,6 +6,7 @@
 
 #include "driver/load.h"
 #include "driver/optimize.h"
+#include "driver/quantize.h"
 #include "driver/save.h"
 #include "driver/targets.h"
 #include "driver/tflite_output.h"
@@ -41,7 +42,8 @@ Status refuse_overwrite(const fs::path& model, const fs::path& output) {
 
 Status save(const Graph& graph, const fs::path& model, const CompileOptions& options,
             CompileReport& report, DiagnosticSink& sink) {
-  if (report.target == "tflite") return write_tflite_output(graph, model, options, report, sink);
+  if (to_lower(report.output.extension().string()) == ".tflite")
+    return write_tflite_output(graph, model, options, report, sink);
   return save_model(graph, report.output);
 }
 
@@ -50,10 +52,14 @@ Status work(const fs::path& model, const CompileOptions& options, std::string_vi
             CompileReport& report, DiagnosticSink& sink) {
   report.model = model.string();
   auto start = Clock::now();
-  EC_TRY(const LoadedModel loaded, load_model(model, options, sink));
+  EC_TRY(LoadedModel loaded, load_model(model, options, sink));
   report.load_ms = milliseconds_since(start);
   report.before = summarize(*loaded.graph);
+  const std::vector<quantize::ModelInput> inputs = inputs_of(*loaded.graph);
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
+  if (wants_quantization(options)) {
+    EC_TRY(report.quantization, quantize_graph(loaded.graph, inputs, options, report.target, sink));
+  }
   report.after = summarize(*loaded.graph);
   if (report.output.empty()) return {};
   start = Clock::now();
@@ -80,6 +86,27 @@ Result<CompileReport> compile_model(const fs::path& model, const CompileOptions&
         .hint(fmt::format("use -o NAME{}, or `edgecompile optimize` for an .onnx file",
                           target->extension));
   EC_CHECK_OK(refuse_overwrite(model, report.output));
+  EC_CHECK_OK(check_quantize_options(options, target->name));
+  EC_CHECK_OK(work(model, options, target_pipeline(*target, options), report, sink));
+  return report;
+}
+
+Result<CompileReport> quantize_model(const fs::path& model, const CompileOptions& given,
+                                     DiagnosticSink& sink) {
+  CompileOptions options = given;
+  if (options.quantize.empty()) options.quantize = "ptq";
+  if (options.target == "cpu" || options.target == "auto") options.target = "tflite";
+  EC_TRY(const TargetInfo* target, find_target(options.target));
+  CompileReport report;
+  report.target = target->name;
+  if (!options.output.empty()) {
+    report.output = output_path(model, options.output, "_quantized.ecir");
+    EC_CHECK_OK(check_output_format(report.output));
+    EC_CHECK_OK(refuse_overwrite(model, report.output));
+  }
+  if (!wants_quantization(options))
+    return Error(Code::Usage, "`quantize` with --quantize none has nothing to do");
+  EC_CHECK_OK(check_quantize_options(options, target->name));
   EC_CHECK_OK(work(model, options, target_pipeline(*target, options), report, sink));
   return report;
 }

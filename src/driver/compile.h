@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "driver/summary.h"
 #include "edgecompiler/options.h"
 #include "passes/manager.h"
+#include "quantize/strategy.h"
 #include "support/result.h"
 
 namespace ec {
@@ -21,6 +23,7 @@ struct CompileReport {
   std::filesystem::path output;  // empty: nothing was written
   int64_t output_bytes = 0;
   double load_ms = 0, save_ms = 0;
+  std::optional<quantize::QuantizeReport> quantization;
 
   // Of targets that write another format's operators: by name, most frequent first.
   std::vector<std::pair<std::string, int64_t>> operators;
@@ -34,6 +37,10 @@ Result<CompileReport> compile_model(const std::filesystem::path& model,
                                     const CompileOptions& options, DiagnosticSink& sink);
 // Writes the optimised graph to options.output (.onnx or .ecir); without it nothing is written.
 Result<CompileReport> optimize_model(const std::filesystem::path& model,
+                                     const CompileOptions& options, DiagnosticSink& sink);
+// Writes the quantised graph to options.output (.ecir); without it nothing is written. Without a
+// target that has integers the rules are those of TFLite.
+Result<CompileReport> quantize_model(const std::filesystem::path& model,
                                      const CompileOptions& options, DiagnosticSink& sink);
 std::string compile_json(const CompileReport& report);
 

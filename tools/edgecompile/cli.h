@@ -22,6 +22,7 @@ enum class Verb : uint8_t {
   Run,
   Bench,
   Optimize,
+  Quantize,
   Explain,
   Targets,
   Passes,
@@ -136,6 +137,7 @@ Status run_check(const Settings&, Output&, DiagnosticSink&);
 Status run_inspect(const Settings&, Output&, DiagnosticSink&);
 Status run_model(const Settings&, Output&, DiagnosticSink&);
 Status run_bench(const Settings&, Output&, DiagnosticSink&);
+Status run_quantize(const Settings&, Output&, DiagnosticSink&);
 Status run_optimize(const Settings&, Output&, DiagnosticSink&);
 Status run_explain(const Settings&, Output&, DiagnosticSink&);
 Status run_targets(const Settings&, Output&, DiagnosticSink&);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli.h"
+#include "quantize/calibration/preprocess.h"
 #include "support/strings.h"
 
 namespace ec::cli {
@@ -94,6 +95,18 @@ Status set_threads(Settings& s, std::string_view value) {
     return usage_error(fmt::format("--threads {} is beyond 1024", value));
   return {};
 }
+Status set_calibration_samples(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.calibration_samples, parse_count("calibration-samples", value, 1));
+  return {};
+}
+Status set_mean(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.mean, quantize::parse_channel_values("mean", value));
+  return {};
+}
+Status set_std(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.std, quantize::parse_channel_values("std", value));
+  return {};
+}
 Status set_iterations(Settings& s, std::string_view value) {
   EC_TRY(s.iterations, parse_count("iterations", value, 1));
   return {};
@@ -125,14 +138,15 @@ Status set_edgetpu_rules(Settings& s, std::string_view value) {
 
 // Verbs that read a model; those that also rewrite or run it.
 constexpr VerbSet kModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, Verb::Bench,
-                         Verb::Optimize);
-constexpr VerbSet kRewrite(Verb::Compile, Verb::Optimize);
+                         Verb::Optimize, Verb::Quantize);
+constexpr VerbSet kRewrite(Verb::Compile, Verb::Optimize, Verb::Quantize);
 constexpr VerbSet kSession(Verb::Run, Verb::Bench);
-constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Run, Verb::Bench, Verb::Check);
+constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Quantize, Verb::Run, Verb::Bench, Verb::Check);
+constexpr VerbSet kQuantize(Verb::Compile, Verb::Quantize);
 
 // clang-format off
 constexpr OptionDef kOptions[] = {
-    {"target", 't', "TARGET", "Model", VerbSet(Verb::Compile, Verb::Check, Verb::Run, Verb::Bench), Complete::Target,
+    {"target", 't', "TARGET", "Model", VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Run, Verb::Bench), Complete::Target,
      "device to compile for; `edgecompile targets` lists them (default: cpu)",
      [](Settings& s, std::string_view v) { return s.compile.target = v, Status(); }},
     {"input-shape", 0, "NAME:DIMS", "Model", kModel, Complete::Nothing,
@@ -167,11 +181,45 @@ constexpr OptionDef kOptions[] = {
      "last phase to run: import, optimize, or the name of a pass",
      [](Settings& s, std::string_view v) { return s.compile.stop_after = v, Status(); }},
 
+    {"quantize", 'q', "HOW", "Quantisation", kQuantize, Complete::Nothing,
+     "none, or ptq (int8): integers with ranges measured on calibration data (default: none; for the verb: ptq)",
+     [](Settings& s, std::string_view v) { return s.compile.quantize = v, Status(); }},
+    {"calibration-data", 0, "PATH", "Quantisation", kQuantize, Complete::File,
+     "examples of the input: a picture, a folder of pictures or arrays, a .npy or .npz file, a .txt list of files, or `random`",
+     [](Settings& s, std::string_view v) { return s.compile.calibration_data = v, Status(); }},
+    {"calibration-samples", 0, "N", "Quantisation", kQuantize, Complete::Nothing,
+     "use N of the examples, spread over all of them (default: all, at most 1000)", set_calibration_samples},
+    {"calibration-method", 0, "METHOD", "Quantisation", kQuantize, Complete::Nothing,
+     "how ranges are chosen: minmax or average (default: minmax)",
+     [](Settings& s, std::string_view v) { return s.compile.calibration_method = v, Status(); }},
+    {"mean", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
+     "subtracted from pixels, one value or one per channel: 0.485,0.456,0.406 (default: 0)", set_mean},
+    {"std", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
+     "pixels are divided by it after the mean: 0.229,0.224,0.225 (default: 1)", set_std},
+    {"pixel-range", 0, "1|255", "Quantisation", kQuantize, Complete::Nothing,
+     "largest pixel value before mean and std (default: 255 where a mean or std is above 1, else 1)",
+     [](Settings& s, std::string_view v) { return s.compile.pixel_range = v, Status(); }},
+    {"input-layout", 0, "LAYOUT", "Quantisation", kQuantize, Complete::Nothing,
+     "order of dimensions of the model's image input: nchw or nhwc (default: told by its shape)",
+     [](Settings& s, std::string_view v) { return s.compile.input_layout = v, Status(); }},
+    {"color", 0, "ORDER", "Quantisation", kQuantize, Complete::Nothing,
+     "order of channels the model was trained on: rgb or bgr (default: rgb)",
+     [](Settings& s, std::string_view v) { return s.compile.color = v, Status(); }},
+    {"resize", 0, "HOW", "Quantisation", kQuantize, Complete::Nothing,
+     "how pictures get the input's size: crop, crop:256 (shorter side to 256, then the middle) or stretch (default: crop)",
+     [](Settings& s, std::string_view v) { return s.compile.resize = v, Status(); }},
+    {"io-type", 0, "TYPE", "Quantisation", kQuantize, Complete::Nothing,
+     "inputs and outputs of the quantised model: float, int8 or uint8 (default: int8 for coral, else float)",
+     [](Settings& s, std::string_view v) { return s.compile.io_type = v, Status(); }},
+    {"keep-float", 0, "PATTERN", "Quantisation", kQuantize, Complete::Nothing,
+     "leave operations whose name matches (* and ?) in floating point; may be repeated",
+     [](Settings& s, std::string_view v) { return append_list(s.compile.keep_float, v), Status(); }},
+
     {"input", 'i', "NAME=FILE", "Run", VerbSet(Verb::Run, Verb::Bench), Complete::File,
      "value of an input: a .npy file, one array of a .npz file by the input's name, `random`, `zeros` or `ones`; without NAME: the inputs in order; may be repeated (default: random)", add_input},
     {"seed", 0, "N", "Run", kSession, Complete::Nothing,
      "seed of random inputs (default: 0)", set_seed},
-    {"threads", 0, "N", "Run", kSession, Complete::Nothing,
+    {"threads", 0, "N", "Run", VerbSet(Verb::Run, Verb::Bench, Verb::Compile, Verb::Quantize), Complete::Nothing,
      "threads to compute with; 0: one per core (default: 1)", set_threads},
     {"reference", 0, "", "Run", kSession, Complete::Nothing,
      "use the reference kernels only and no optimisation: slow, the yardstick for everything else",
@@ -187,7 +235,7 @@ constexpr OptionDef kOptions[] = {
      "time of each operation as well",
      [](Settings& s, std::string_view) { return s.per_op = true, Status(); }},
 
-    {"output", 'o', "PATH", "Output", VerbSet(Verb::Compile, Verb::Optimize, Verb::Run), Complete::File,
+    {"output", 'o', "PATH", "Output", VerbSet(Verb::Compile, Verb::Optimize, Verb::Quantize, Verb::Run), Complete::File,
      "file to write (for `run`: the directory for the outputs)",
      [](Settings& s, std::string_view v) { return s.compile.output = v, Status(); }},
     {"markdown", 0, "", "Output", VerbSet(Verb::Ops, Verb::Passes, Verb::Explain, Verb::Help), Complete::Nothing,

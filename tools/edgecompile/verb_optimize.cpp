@@ -1,10 +1,11 @@
-// optimize and compile: rewrite a model and write the result.
+// optimize, quantize and compile: rewrite a model and write the result.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli.h"
 #include "driver/compile.h"
+#include "quantize_text.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -105,6 +106,7 @@ std::string report_text(const CompileReport& report, int verbosity) {
   } else {
     out += " (measured)\n  nothing written: give a file with -o X.onnx or -o X.ecir\n";
   }
+  if (report.quantization) out += quantize_text(*report.quantization);
   if (verbosity > 0) out += "\n" + pass_table(report.passes, verbosity);
   return out;
 }
@@ -120,6 +122,12 @@ Status finish(const Settings& settings, const CompileReport& report, Output& out
 Status run_optimize(const Settings& settings, Output& output, DiagnosticSink& sink) {
   EC_TRY(const CompileReport report,
          optimize_model(settings.arguments.front(), settings.compile, sink));
+  return finish(settings, report, output);
+}
+
+Status run_quantize(const Settings& settings, Output& output, DiagnosticSink& sink) {
+  EC_TRY(const CompileReport report,
+         quantize_model(settings.arguments.front(), settings.compile, sink));
   return finish(settings, report, output);
 }
 

@@ -1,0 +1,132 @@
+#include "driver/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "quantize/calibration/channels_last.h"
+#include "support/strings.h"
+
+namespace ec {
+namespace {
+
+using quantize::Preprocessing;
+
+Error bad_choice(std::string_view option, const std::string& value, std::string_view known) {
+  return Error(Code::Usage, fmt::format("--{} cannot be '{}'", option, printable(value)))
+      .hint(fmt::format("known: {}", known));
+}
+
+Result<Preprocessing> preprocessing_of(const CompileOptions& options) {
+  Preprocessing p;
+  p.mean = options.mean;
+  p.std = options.std;
+  if (options.pixel_range == "1" || options.pixel_range == "255")
+    p.pixel_range = options.pixel_range == "1" ? 1 : 255;
+  else if (!options.pixel_range.empty() && options.pixel_range != "auto")
+    return bad_choice("pixel-range", options.pixel_range, "auto, 1, 255");
+  const std::string layout = to_lower(options.input_layout);
+  if (layout == "nchw" || layout == "nhwc")
+    p.layout = layout == "nchw" ? Layout::ChannelsFirst : Layout::ChannelsLast;
+  else if (!layout.empty() && layout != "auto")
+    return bad_choice("input-layout", options.input_layout, "auto, nchw, nhwc");
+  const std::string color = to_lower(options.color);
+  if (color == "bgr")
+    p.color = quantize::ColorOrder::Bgr;
+  else if (!color.empty() && color != "rgb")
+    return bad_choice("color", options.color, "rgb, bgr");
+  if (!options.resize.empty()) EC_CHECK_OK(quantize::parse_resize(options.resize, p));
+  return p;
+}
+
+Result<quantize::IoType> io_type_of(const CompileOptions& options,
+                                    const quantize::TargetSpec& spec) {
+  const std::string name = options.io_type.empty() ? std::string(spec.io_type) : options.io_type;
+  const std::optional<quantize::IoType> type = quantize::io_type_from_name(to_lower(name));
+  if (!type) return bad_choice("io-type", name, "float, int8, uint8");
+  return *type;
+}
+
+Result<const quantize::TargetSpec*> spec_of(std::string_view target) {
+  if (const quantize::TargetSpec* spec = quantize::find_target_spec(target)) return spec;
+  std::string known;
+  for (const quantize::TargetSpec& spec : quantize::all_target_specs())
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", spec.name);
+  return Error(Code::Usage, fmt::format("target '{}' has no integer form", printable(target)))
+      .hint(fmt::format("quantise for one of: {}", known));
+}
+
+// Inputs that the layout pass turned say so in the metadata.
+std::vector<bool> turned_inputs(const Graph& graph) {
+  std::vector<bool> turned;
+  for (const Tensor* input : graph.inputs()) {
+    const auto found = graph.metadata().find("layout.input." + input->name());
+    turned.push_back(found != graph.metadata().end() && found->second == "nhwc");
+  }
+  return turned;
+}
+
+}  // namespace
+
+bool wants_quantization(const CompileOptions& options) {
+  return !options.quantize.empty() && options.quantize != "none";
+}
+
+Status check_quantize_options(const CompileOptions& options, std::string_view target) {
+  if (!wants_quantization(options)) {
+    if (options.calibration_data.empty()) return {};
+    return Error(Code::Usage, "calibration data is given, but no quantisation is asked for")
+        .hint("add --quantize ptq");
+  }
+  EC_CHECK_OK(quantize::find_strategy(options.quantize));
+  EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
+  EC_CHECK_OK(io_type_of(options, *spec));
+  EC_CHECK_OK(preprocessing_of(options));
+  if (!options.calibration_method.empty() &&
+      quantize::find_observer_method(options.calibration_method) == nullptr)
+    return bad_choice("calibration-method", options.calibration_method, "minmax, average");
+  if (options.calibration_data.empty())
+    return Error(Code::CalibrationDataNeeded,
+                 "quantisation needs examples of the model's input, and none were given")
+        .hint("pass a folder of images, a .npy or .npz file with --calibration-data PATH");
+  return {};
+}
+
+std::vector<quantize::ModelInput> inputs_of(const Graph& graph) {
+  std::vector<quantize::ModelInput> inputs;
+  for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});
+  return inputs;
+}
+
+Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
+                                                const std::vector<quantize::ModelInput>& inputs,
+                                                const CompileOptions& options,
+                                                std::string_view target, DiagnosticSink& sink) {
+  EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
+  quantize::QuantizeRequest request;
+  EC_TRY(request.target, spec_of(target));
+  EC_TRY(request.io, io_type_of(options, *request.target));
+  EC_TRY(request.preprocessing, preprocessing_of(options));
+  // Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
+  std::vector<quantize::ModelInput> used;
+  for (const Tensor* input : graph->inputs()) {
+    const auto same = std::find_if(inputs.begin(), inputs.end(),
+                                   [&](const auto& given) { return given.name == input->name(); });
+    if (same == inputs.end())
+      return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
+    used.push_back(*same);
+  }
+  EC_TRY(const std::unique_ptr<quantize::SampleSource> source,
+         quantize::open_samples(options.calibration_data, used, request.preprocessing, sink));
+  const auto samples = quantize::channels_last_samples(*source, turned_inputs(*graph));
+  request.samples = samples.get();
+  request.wanted_samples = static_cast<size_t>(options.calibration_samples);
+  request.method = options.calibration_method;
+  request.keep_float = options.keep_float;
+  request.threads = options.threads;
+  EC_TRY(quantize::QuantizeResult result, strategy->run(*graph, request, sink));
+  graph = std::move(result.graph);
+  return std::move(result.report);
+}
+
+}  // namespace ec

@@ -1,0 +1,119 @@
+"""Quantisation as users ask for it: a folder of pictures in, an integer file and a report out."""
+
+import hashlib
+import os
+import random
+import unittest
+
+import onnx_builder as onnx
+from harness import Case
+
+
+def ppm(seed: int, width: int = 12, height: int = 10) -> bytes:
+    pixels = random.Random(seed).randbytes(width * height * 3)
+    return f"P6 {width} {height} 255\n".encode() + pixels
+
+
+class Quantize(Case):
+    def setUp(self):
+        super().setUp()
+        random_values = random.Random(1)
+        weights = [random_values.uniform(-1, 1) for _ in range(4 * 3 * 3 * 3)]
+        nodes = [onnx.node("Conv", ["x", "w", "b"], ["c"], name="stem", pads=[1, 1, 1, 1]),
+                 onnx.node("Relu", ["c"], ["r"], name="act"),
+                 onnx.node("GlobalAveragePool", ["r"], ["y"], name="pool")]
+        model = onnx.model(nodes, [onnx.value("x", [1, 3, 8, 8])], [onnx.value("y", [1, 4, 1, 1])],
+                           [onnx.tensor("w", [4, 3, 3, 3], weights), onnx.tensor("b", [4], [0.1, -0.2, 0.3, 0.0])])
+        self.write("m.onnx", model)
+        for i in range(20):
+            os.makedirs(self.dir / f"images/class{i % 2}", exist_ok=True)
+            self.write(f"images/class{i % 2}/{i:02}.ppm", ppm(i))
+
+    def quantize(self, *options):
+        return ("m.onnx", "-t", "tflite", "-q", "ptq", *options)
+
+    def test_folder_of_pictures_to_tflite(self):
+        outcome = self.good(*self.quantize("--calibration-data", "images", "-o", "m.tflite", "--json"))
+        report = outcome.result["quantization"]
+        self.assertEqual(report["float_operations"], 0)
+        self.assertEqual(report["calibration_samples"], 18)
+        self.assertEqual(report["accuracy"]["samples"], 2)
+        self.assertTrue(report["accuracy"]["held_out"])
+        self.assertGreater(report["accuracy"]["outputs"][0]["sqnr_db"], 20)
+        self.assertIn("stem", [layer["name"] for layer in report["accuracy"]["layers"]])
+        self.assertEqual((self.dir / "m.tflite").read_bytes()[4:8], b"TFL3")
+        text = self.good(*self.quantize("--calibration-data", "images", "-o", "n.tflite")).out
+        for part in ("calibrated on 18 samples", "SQNR", "Worst layers", "stem"):
+            self.assertIn(part, text)
+
+    def test_the_same_files_whatever_the_threads(self):
+        digests = set()
+        for threads in (1, 2):
+            self.good(*self.quantize("--calibration-data", "images", "-o", "m.tflite", "--threads", threads))
+            digests.add(hashlib.sha256((self.dir / "m.tflite").read_bytes()).hexdigest())
+        self.assertEqual(len(digests), 1)
+
+    def test_quantised_graph_runs_here(self):
+        self.good("quantize", "m.onnx", "--calibration-data", "images", "-o", "q.ecir")
+        self.good("run", "q.ecir", "-o", "out")
+        summary = self.good("inspect", "q.ecir", "--json").result
+        self.assertEqual(summary["quantization"]["quantize_ops"], 1)
+        self.assertIn("preprocessing", summary["metadata"])
+
+    def test_interface_types(self):
+        for kind, dtype in (("float", "f32"), ("int8", "i8"), ("uint8", "u8")):
+            outcome = self.good(*self.quantize("--calibration-data", "images", "-o", f"{kind}.tflite",
+                                               "--io-type", kind, "--json"))
+            self.assertEqual(outcome.result["inputs"][0]["dtype"], dtype)
+
+    def test_random_data_warns(self):
+        outcome = self.good(*self.quantize("--calibration-data", "random", "-o", "m.tflite"))
+        self.assertIn("warning EC4004", outcome.err)
+
+    def test_wrong_preprocessing_warns(self):
+        outcome = self.good(*self.quantize("--calibration-data", "images", "-o", "m.tflite", "--mean", "0.5",
+                                           "--std", "0.25", "--pixel-range", "255"))
+        self.assertIn("warning EC4004", outcome.err)
+        self.assertIn("--pixel-range", outcome.err)
+
+    def test_kept_in_float_by_name(self):
+        outcome = self.good(*self.quantize("--calibration-data", "images", "-o", "m.tflite", "--keep-float", "pool*",
+                                           "--json"))
+        kept = outcome.result["quantization"]["kept_in_float"]
+        self.assertEqual([op["name"] for op in kept], ["pool"])
+
+    def test_bad_requests(self):
+        before = self.files()
+        self.bad(2, "EC4002", *self.quantize("-o", "m.tflite"))
+        self.bad(2, "EC8001", "m.onnx", "-t", "tflite", "-o", "m.tflite", "--calibration-data", "images")
+        self.bad(2, "EC8001", "m.onnx", "-t", "tflite", "-q", "ptx", "--calibration-data", "images")
+        self.bad(2, "EC8001", "m.onnx", "-t", "cpu", "-q", "ptq", "--calibration-data", "images")
+        for option, value in (("--io-type", "int7"), ("--color", "hsv"), ("--input-layout", "nwhc"),
+                              ("--resize", "pad"), ("--pixel-range", "7"), ("--calibration-method", "guess"),
+                              ("--mean", "a"), ("--std", "0"), ("--calibration-samples", "0"), ("--mean", "1,2")):
+            with self.subTest(option=option, value=value):
+                self.bad(2, "EC8001", *self.quantize("--calibration-data", "images", option, value))
+        self.assertEqual(self.files(), before)
+
+    def test_bad_data(self):
+        self.write("broken.jpg", b"\xff\xd8\xff\xe0 no picture")
+        self.write("huge.ppm", b"P6 60000 60000 255\n")
+        self.write("text.jpg", "hello")
+        self.write("list.txt", "absent.png\n")
+        self.write_npy("shape.npy", (2, 5), [0.0] * 10)
+        self.write_npy("type.npy", (1, 3, 8, 8), [1] * 192, "|u1")
+        os.mkdir(self.dir / "empty")
+        before = self.files()
+        for data, code, exit_code in (("broken.jpg", "EC1020", 7), ("huge.ppm", "EC1020", 7), ("text.jpg", "EC1020", 7),
+                                      ("list.txt", "EC1001", 7), ("shape.npy", "EC4003", 7), ("type.npy", "EC4003", 7),
+                                      ("empty", "EC4003", 7), ("absent", "EC1001", 7)):
+            with self.subTest(data=data):
+                outcome = self.run_program(*self.quantize("--calibration-data", data, "-o", "m.tflite"))
+                self.assertEqual(outcome.code, exit_code, outcome.err)
+                self.assertIn(f"error {code}", outcome.err)
+                self.assertIn(data.split(".")[0] if data != "list.txt" else "absent", outcome.err)
+        self.assertEqual(self.files(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+#include "quantize_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/strings.h"
+#include "terminal.h"
+
+namespace ec::cli {
+namespace {
+
+constexpr size_t kWorstLayers = 10;
+
+std::string outputs_table(const quantize::AccuracyReport& accuracy) {
+  TextTable table({"Output", "SQNR", "Cosine", "Largest error", "Same top-1"});
+  for (const quantize::OutputAccuracy& output : accuracy.outputs)
+    table.add({printable(output.name), fmt::format("{:.1f} dB", output.error.sqnr_db()),
+               fmt::format("{:.5f}", output.error.cosine()),
+               fmt::format("{:.4g}", output.error.largest),
+               output.top1_agreement ? fmt::format("{:.1f} %", *output.top1_agreement * 100)
+                                     : std::string("-")});
+  return table.text();
+}
+
+std::string layers_table(const quantize::AccuracyReport& accuracy) {
+  std::vector<const quantize::LayerAccuracy*> layers;
+  for (const quantize::LayerAccuracy& layer : accuracy.layers) layers.push_back(&layer);
+  std::stable_sort(layers.begin(), layers.end(), [](const auto* a, const auto* b) {
+    return a->error.sqnr_db() < b->error.sqnr_db();
+  });
+  if (layers.size() > kWorstLayers) layers.resize(kWorstLayers);
+  TextTable table({"Worst layers", "Operation", "SQNR", "Cosine", "Error / step", "Clipped"});
+  for (const quantize::LayerAccuracy* layer : layers)
+    table.add({printable(layer->name.empty() ? layer->tensor : layer->name, 60), layer->op,
+               fmt::format("{:.1f} dB", layer->error.sqnr_db()),
+               fmt::format("{:.5f}", layer->error.cosine()),
+               fmt::format("{:.2f}", layer->error.rmse() / static_cast<double>(layer->scale)),
+               fmt::format("{:.2f} %", layer->error.clip_rate() * 100)});
+  return table.text();
+}
+
+}  // namespace
+
+std::string quantize_text(const quantize::QuantizeReport& report) {
+  std::string out = fmt::format(
+      "\n  quantised by {}: {} of {} operations on integers, interface {}\n"
+      "  calibrated on {} samples ({}; {})\n",
+      report.strategy, report.integer_ops, report.integer_ops + report.float_ops, report.io_type,
+      report.calibration_samples, report.method, report.preprocessing);
+  const quantize::AccuracyReport& accuracy = report.accuracy;
+  if (accuracy.samples == 0) return out;
+  out +=
+      fmt::format("  simulated against the float model on {} samples {}:\n\n", accuracy.samples,
+                  accuracy.held_out ? "kept apart" : "(the same ones: too few to keep some apart)");
+  out += outputs_table(accuracy);
+  if (!accuracy.layers.empty()) out += "\n" + layers_table(accuracy);
+  std::string times;
+  for (const quantize::StepTime& step : report.steps)
+    times +=
+        fmt::format("{}{} {}", times.empty() ? "" : ", ", step.step, format_ms(step.milliseconds));
+  return out + "\n  " + times + " (measured)\n";
+}
+
+}  // namespace ec::cli
