@@ -240,8 +240,18 @@ Status space_to_depth(OpEmitter& e) {
   return in_layout(e, attrs.layout, [&](const std::string& x, const std::string& y) -> Status {
     AttributeList a;
     a.add("blocksize", attrs.block);
-    if (attrs.order != DepthOrder::Dcr) a.add("mode", std::string_view("CRD"));
-    e.node("SpaceToDepth", {x}, {y}, std::move(a));
+    const auto channels = channels_of_crd(e.op());
+    if (!channels) {
+      if (attrs.order != DepthOrder::Dcr) a.add("mode", std::string_view("CRD"));
+      e.node("SpaceToDepth", {x}, {y}, std::move(a));
+      return {};
+    }
+    // Channel by channel the two orders are the same, and the other one has always been there.
+    const int64_t single[] = {-1, 1, 0, 0};
+    const int64_t joined[] = {-1, *channels * attrs.block * attrs.block, 0, 0};
+    const std::string pixels = e.step("Reshape", {x, e.ints(single)});
+    const std::string blocks = e.step("SpaceToDepth", {pixels}, std::move(a));
+    e.node("Reshape", {blocks, e.ints(joined)}, {y});
     return {};
   });
 }
@@ -332,5 +342,16 @@ constexpr WriteRow kRows[] = {
 }  // namespace
 
 const std::span<const WriteRow> kWriteSpatial = kRows;
+
+std::optional<int64_t> channels_of_crd(const Operation& op) {
+  const auto& attrs = op.attrs_as<SpaceToDepthAttrs>();
+  const std::optional<Shape>& shape = op.input(0)->shape();
+  if (attrs.order == DepthOrder::Dcr || !shape || shape->rank() != 4) return std::nullopt;
+  const Dim& channels = (*shape)[attrs.layout == Layout::ChannelsLast ? 3 : 1];
+  // No elements: a -1 could stand for anything.
+  const auto elements = op.input(0)->type().num_elements();
+  if (!channels.is_static() || channels.size() == 0 || elements == 0) return std::nullopt;
+  return channels.size();
+}
 
 }  // namespace ec::onnx

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -136,6 +137,10 @@ std::string_view enum_text(E value) {
 // The order of dimensions that turns [N, spatial..., C] into [N, C, spatial...], and back.
 std::vector<int64_t> to_channels_first(size_t rank);
 std::vector<int64_t> to_channels_last(size_t rank);
+
+// Of a space_to_depth in column-row order: its channels, when they are known. It is then written
+// with the operators of every version; the attribute for this order came in version 28.
+std::optional<int64_t> channels_of_crd(const Operation& op);
 
 using EmitFn = Status (*)(OpEmitter&);
 struct WriteRow {

@@ -55,7 +55,8 @@ int64_t since(const Operation& op) {
     case OpKind::CumProd:
       return 26;
     case OpKind::SpaceToDepth:
-      return op.attrs_as<SpaceToDepthAttrs>().order == DepthOrder::Dcr ? kLowestOpset : 28;
+      if (op.attrs_as<SpaceToDepthAttrs>().order == DepthOrder::Dcr) return kLowestOpset;
+      return channels_of_crd(op) ? kLowestOpset : 28;
     default:
       return kLowestOpset;
   }

@@ -249,6 +249,22 @@ TEST_F(OnnxWriter, NothingIsLeftWhenTheFolderIsMissing) {
   EXPECT_EQ(status.error().code(), Code::OutputUnwritable);
 }
 
+// The attribute for this order came with version 28, which runtimes of today do not load.
+TEST_F(OnnxWriter, ColumnRowOrderIsWrittenWithOldOperators) {
+  for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
+    graph_ = std::make_unique<Graph>();
+    const bool last = layout == Layout::ChannelsLast;
+    Tensor* x = last ? input("x", {2, 4, 6, 3}) : input("x", {2, 3, 4, 6});
+    SpaceToDepthAttrs attrs;
+    attrs.block = 2;
+    attrs.order = DepthOrder::Crd;
+    attrs.layout = layout;
+    graph_->add_output("y", add(OpKind::SpaceToDepth, {x}, attrs));
+    EXPECT_EQ(needed_onnx_opset(*graph_), 21);
+    expect_same();
+  }
+}
+
 TEST_F(OnnxWriter, TheLowestOpsetThatHasEverythingIsDeclared) {
   Tensor* x = input("x", {2, 4});
   graph_->add_output("y", add(OpKind::Relu, {x}));
