@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "driver/targets.h"
+#include "runtime/edgetpu/driver_library.h"
+#include "support/process.h"
 #include "edgecompiler/version.h"
 #include "runtime/kernels/isa.h"
 #include "support/strings.h"
@@ -70,6 +72,18 @@ std::string edge_tpu_text() {
   return "not found";
 }
 
+// Google's driver, which a run on the device needs.
+std::string edgetpu_driver_text() {
+  const auto driver = edgetpu::DriverLibrary::open();
+  if (!driver.ok()) return driver.error().diagnostic().message;
+  return fmt::format("{}, devices: {}", driver->version(), driver->devices().size());
+}
+
+std::string edgetpu_compiler_text() {
+  const auto program = find_program("edgetpu_compiler");
+  return program ? program->string() : "not installed";
+}
+
 std::string targets_text(bool available) {
   std::string text;
   for (const TargetInfo& target : all_targets())
@@ -95,11 +109,13 @@ std::vector<Fact> doctor_facts() {
       {"kernels", "kernels for", isa_text()},
       {"l2_bytes", "level-2 cache", fmt::format("{} kB", kernels::l2_cache_bytes() / 1024)},
       {"memory", "memory", memory_text()},
-      {"formats_read", "reads", "onnx, ecir"},
-      {"formats_written", "writes", "onnx, ecir"},
+      {"formats_read", "reads", "onnx, tflite, ecir"},
+      {"formats_written", "writes", "onnx, tflite, ecir"},
       {"targets", "targets", targets_text(true)},
       {"targets_absent", "not in this build", targets_text(false)},
       {"edge_tpu", "Edge TPU", edge_tpu_text()},
+      {"edgetpu_driver", "Edge TPU driver", edgetpu_driver_text()},
+      {"edgetpu_compiler", "Edge TPU compiler", edgetpu_compiler_text()},
   };
 }
 
