@@ -7,6 +7,8 @@ example=$(dirname "$(realpath "$0")")/shapes
 mkdir -p "$2"
 cd "$2"
 cp "$example/shapes.onnx" "$example"/samples/*.npy .
+rm -rf images nhwc
+cp -r "$example/images" "$example/samples/nhwc" .
 
 show() {
   printf '\n$ edgecompile %s\n' "$*"
@@ -22,4 +24,8 @@ done
 show compile shapes.onnx --dim batch=1 --target cpu -o shapes.ecir
 show run shapes.ecir -i image=0_circle.npy -o outputs
 show bench shapes.ecir --iterations 200
+show compile shapes.onnx --dim batch=1 --target coral --quantize ptq --calibration-data images -o shapes_coral.tflite
+for picture in nhwc/*.npy; do
+  show run shapes_coral.tflite -i image="$picture"
+done
 printf '\nclasses: circle 0, square 1, triangle 2, cross 3, ring 4, stripes 5\n'

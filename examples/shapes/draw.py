@@ -3,14 +3,19 @@
 
 Standard library only, and the same pictures for the same seed everywhere.
 
-usage: draw.py DIRECTORY [COUNT]     writes COUNT pictures per class as .npy (float32, 1x3x32x32, 0 to 1)
+usage: draw.py DIRECTORY [COUNT [FORM]]     writes COUNT pictures per class. FORM:
+  npy    (default) float32, 1x3x32x32, 0 to 1
+  nhwc   the same with channels last, 1x32x32x3
+  png    pictures, one folder per class
 """
 
 import array
 import math
 import pathlib
 import random
+import struct
 import sys
+import zlib
 
 CLASSES = ["circle", "square", "triangle", "cross", "ring", "stripes"]
 SIZE = 32
@@ -56,11 +61,27 @@ def draw(kind: str, rng: random.Random) -> list[list[list[float]]]:
     return picture
 
 
-def to_npy(picture: list[list[list[float]]]) -> bytes:
-    values = array.array("f", (v for channel in picture for row in channel for v in row))
+def channels_last(picture: list[list[list[float]]]) -> list[float]:
+    return [picture[c][y][x] for y in range(SIZE) for x in range(SIZE) for c in range(3)]
+
+
+def to_png(picture: list[list[list[float]]]) -> bytes:
+    pixels = bytes(round(v * 255) for v in channels_last(picture))
+    rows = b"".join(b"\0" + pixels[y * SIZE * 3 : (y + 1) * SIZE * 3] for y in range(SIZE))
+    out = b"\x89PNG\r\n\x1a\n"
+    for kind, data in ((b"IHDR", struct.pack(">2I5B", SIZE, SIZE, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows, 9)),
+                       (b"IEND", b"")):
+        out += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return out
+
+
+def to_npy(picture: list[list[list[float]]], last: bool = False) -> bytes:
+    flat = channels_last(picture) if last else [v for channel in picture for row in channel for v in row]
+    values = array.array("f", flat)
     if sys.byteorder == "big":
         values.byteswap()
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, {SIZE}, {SIZE}), }}"
+    shape = (1, SIZE, SIZE, 3) if last else (1, 3, SIZE, SIZE)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values.tobytes()
 
@@ -68,12 +89,17 @@ def to_npy(picture: list[list[list[float]]]) -> bytes:
 def main() -> None:
     directory = pathlib.Path(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    form = sys.argv[3] if len(sys.argv) > 3 else "npy"
     directory.mkdir(parents=True, exist_ok=True)
     for label, kind in enumerate(CLASSES):
         for index in range(count):
             rng = random.Random(f"{kind} {index}")
+            if form == "png":
+                (directory / kind).mkdir(exist_ok=True)
+                (directory / kind / f"{index}.png").write_bytes(to_png(draw(kind, rng)))
+                continue
             name = f"{label}_{kind}.npy" if count == 1 else f"{label}_{kind}_{index}.npy"
-            (directory / name).write_bytes(to_npy(draw(kind, rng)))
+            (directory / name).write_bytes(to_npy(draw(kind, rng), form == "nhwc"))
 
 
 if __name__ == "__main__":
