@@ -59,6 +59,8 @@ Status work(const fs::path& model, const CompileOptions& options, std::string_vi
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
     EC_TRY(report.quantization, quantize_graph(loaded.graph, inputs, options, report.target, sink));
+  } else {
+    EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }
   report.after = summarize(*loaded.graph);
   if (report.output.empty()) return {};

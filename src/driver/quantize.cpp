@@ -92,6 +92,17 @@ Status check_quantize_options(const CompileOptions& options, std::string_view ta
   return {};
 }
 
+Status refuse_float(const Graph& graph, std::string_view target) {
+  const quantize::TargetSpec* spec = quantize::find_target_spec(target);
+  if (spec == nullptr || !spec->integers_only) return {};
+  for (const Tensor* tensor : graph.tensors())
+    if (tensor->type().quant) return {};
+  return Error(
+             Code::NotOnTarget,
+             fmt::format("the model is in floating point, '{}' computes on 8-bit integers", target))
+      .hint("add --quantize ptq --calibration-data FOLDER with some hundred examples of the input");
+}
+
 std::vector<quantize::ModelInput> inputs_of(const Graph& graph) {
   std::vector<quantize::ModelInput> inputs;
   for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});

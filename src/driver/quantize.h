@@ -23,6 +23,8 @@ Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
                                                 const std::vector<quantize::ModelInput>& inputs,
                                                 const CompileOptions& options,
                                                 std::string_view target, DiagnosticSink& sink);
+// NotOnTarget where the target has integers only and the graph none; says how to get them.
+Status refuse_float(const Graph& graph, std::string_view target);
 std::vector<quantize::ModelInput> inputs_of(const Graph& graph);
 
 std::string quantize_json(const quantize::QuantizeReport& report);

@@ -9,6 +9,7 @@ constexpr TargetSpec kSpecs[] = {
      .describe = [](const Operation& op) { return describe_tflite_op(op, true); }},
     // The Edge TPU compiler dates from before scales per channel in fully connected layers.
     {.name = "coral",
+     .integers_only = true,
      .io_type = "int8",
      .describe = [](const Operation& op) { return describe_tflite_op(op, false); }},
 };

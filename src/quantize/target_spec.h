@@ -54,6 +54,8 @@ struct TargetSpec {
   // Normalisations made of several operations (a root of a mean of squares) stay in floating point:
   // their intermediate values span more than 8 bits. For targets that mix both kinds freely.
   bool float_norms = false;
+  // The device computes on integers only: a float model has no use for it.
+  bool integers_only = false;
   // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
   std::string_view io_type = "float";
   OpRule (*describe)(const Operation& op) = nullptr;

@@ -67,6 +67,14 @@ class Quantize(Case):
                                                "--io-type", kind, "--json"))
             self.assertEqual(outcome.result["inputs"][0]["dtype"], dtype)
 
+    def test_coral_takes_integers(self):
+        outcome = self.good("m.onnx", "-t", "coral", "-q", "ptq", "--calibration-data", "images", "-o", "c.tflite", "--json")
+        self.assertEqual(outcome.result["inputs"][0]["dtype"], "i8")
+        self.assertEqual(outcome.result["quantization"]["io_type"], "int8")
+        before = self.files()
+        self.assertIn("--quantize", self.bad(3, "EC3004", "m.onnx", "-t", "coral", "-o", "f.tflite").err)
+        self.assertEqual(self.files(), before)
+
     def test_random_data_warns(self):
         outcome = self.good(*self.quantize("--calibration-data", "random", "-o", "m.tflite"))
         self.assertIn("warning EC4004", outcome.err)

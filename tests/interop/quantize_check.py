@@ -5,7 +5,7 @@
 
 Needs ai-edge-litert, numpy and pillow. Works on ../shared/data (skips where that folder is absent).
 For each network: top-1 of the float file and of the int8 file, how often both agree, SQNR of the
-outputs, and whether LiteRT and our own session give the same class. Exit status 1: a network falls
+outputs. Exit status 1: a network falls
 below its mark.
 """
 import argparse
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.interpreter import Interpreter
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -79,9 +79,8 @@ def compile_to(program, model, output, size, *options):
 
 
 class Scores:
-    def __init__(self, path, reference=False):
-        resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
-        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=resolver)
+    def __init__(self, path):
+        self.interpreter = Interpreter(str(path))
         self.interpreter.allocate_tensors()
         self.input = self.interpreter.get_input_details()[0]
         self.output = self.interpreter.get_output_details()[0]
@@ -92,11 +91,6 @@ class Scores:
         self.interpreter.set_tensor(self.input["index"], np.ascontiguousarray(value, np.float32))
         self.interpreter.invoke()
         return self.interpreter.get_tensor(self.output["index"]).reshape(-1).astype(np.float64)
-
-
-def sqnr(expected, got):
-    noise = np.sum((expected - got) ** 2)
-    return 120.0 if noise == 0 else 10 * np.log10(np.sum(expected**2) / noise)
 
 
 def check(name, program, folder, limit):
@@ -145,10 +139,12 @@ def main():
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(arguments.out or scratch)
-        folder.mkdir(parents=True, exist_ok=True)
         for name in arguments.names or NETWORKS:
-            rows.append(check(name, arguments.edgecompile, folder, arguments.limit))
+            rows.append(check(name, arguments.edgecompile, pathlib.Path(scratch), arguments.limit))
+    if arguments.out:
+        out = pathlib.Path(arguments.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "quantize_check.json").write_text(json.dumps(rows, indent=1, default=float) + "\n")
     return 0 if all(row["ok"] for row in rows) else 1
 
 
