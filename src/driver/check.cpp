@@ -170,6 +170,19 @@ std::string_view placement_name(Placement placement) {
   return "native";
 }
 
+Status refuse_host_operations(const CheckReport& report) {
+  if (report.host == 0) return {};
+  constexpr size_t kNamed = 8;
+  Error error(Code::NotOnTarget, fmt::format("{} of {} operations stay on the CPU", report.host,
+                                             report.operations.size()));
+  error.diagnostic().file = report.model;
+  for (const OpPlacement& row : report.operations)
+    if (row.placement == Placement::Host && error.diagnostic().notes.size() < kNamed)
+      error.diagnostic().notes.push_back(fmt::format("{} '{}': {}; {}", row.source_op,
+                                                     printable(row.name, 60), row.reason, row.fix));
+  return std::move(error).hint("mend what the notes name, or leave out --strict to accept it");
+}
+
 Result<CheckReport> check_model(const std::filesystem::path& path, const CompileOptions& options,
                                 DiagnosticSink& sink) {
   CheckReport report;

@@ -52,6 +52,8 @@ struct CheckReport {
 // Unsupported operations are rows of the report, not errors; other faults of the model are errors.
 Result<CheckReport> check_model(const std::filesystem::path& path, const CompileOptions& options,
                                 DiagnosticSink& sink);
+// NotOnTarget when operations stay on the CPU beside the device, with the first ones by name.
+Status refuse_host_operations(const CheckReport& report);
 std::string check_json(const CheckReport& report);
 
 }  // namespace ec

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/check.h"
 #include "driver/self_check.h"
 #include "driver/summary.h"
 #include "edgecompiler/options.h"
@@ -30,6 +31,7 @@ struct CompileReport {
   int64_t num_operators = 0;
   std::string output_sha256;
   SelfCheck self_check;
+  std::optional<CheckReport> placement;  // of targets that are a device
 };
 
 // Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model.

@@ -55,6 +55,7 @@ std::string compile_json(const CompileReport& report) {
                           {"reason", report.self_check.reason},
                           {"largest_error", report.self_check.largest_error}};
   }
+  if (report.placement) json["placement"] = Json::parse(check_json(*report.placement));
   if (report.quantization) json["quantization"] = Json::parse(quantize_json(*report.quantization));
   json["load_milliseconds"] = report.load_ms;
   json["pass_milliseconds"] = report.passes.milliseconds;

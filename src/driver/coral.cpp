@@ -1,7 +1,12 @@
 #include "driver/coral.h"
 
 #include "backend/coral/estimate.h"
+#include "driver/load.h"
+#include "driver/optimize.h"
+#include "driver/quantize.h"
+#include "driver/targets.h"
 #include "support/file.h"
+#include "writer/tflite/tflite.h"
 
 namespace ec {
 namespace {
@@ -45,7 +50,20 @@ Status place_on_coral(const Blob& file, const CompileOptions& options, CheckRepo
 Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
                    CheckReport& report, DiagnosticSink& sink) {
   EC_TRY(const Blob file, map_file(path));
-  return place_on_coral(file, options, report, sink);
+  if (tflite::ModelFile::looks_like(file.bytes()))
+    return place_on_coral(file, options, report, sink);
+  // What the compiler would see of any other model.
+  EC_TRY(const TargetInfo* target, find_target("coral"));
+  EC_TRY(LoadedModel model, load_model(path, options, sink));
+  const std::vector<quantize::ModelInput> inputs = inputs_of(*model.graph);
+  EC_TRY([[maybe_unused]] const PipelineReport passes,
+         optimize(*model.graph, options, target_pipeline(*target, options), sink));
+  if (wants_quantization(options)) {
+    EC_TRY([[maybe_unused]] const quantize::QuantizeReport quantized,
+           quantize_graph(model.graph, inputs, options, target->name, sink));
+  }
+  EC_TRY(const Blob written, encode_tflite(*model.graph, {}, sink));
+  return place_on_coral(written, options, report, sink);
 }
 
 }  // namespace ec

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "driver/targets.h"
-#include "runtime/edgetpu/driver_library.h"
-#include "support/process.h"
 #include "edgecompiler/version.h"
+#include "runtime/edgetpu/driver_library.h"
 #include "runtime/kernels/isa.h"
+#include "support/process.h"
 #include "support/strings.h"
 
 namespace ec {

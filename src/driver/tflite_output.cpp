@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "driver/coral.h"
 #include "driver/self_check.h"
 #include "edgecompiler/version.h"
 #include "frontend/tflite/tflite.h"
@@ -67,6 +68,13 @@ Status write_tflite_output(const Graph& graph, const fs::path& model, const Comp
   EC_TRY(const Blob bytes, encode_tflite(graph, write, sink, &summary));
   report.operators = std::move(summary.operators);
   report.num_operators = summary.num_operators;
+  if (report.target == "coral") {
+    report.placement.emplace();
+    report.placement->model = report.model;
+    report.placement->target = report.target;
+    EC_CHECK_OK(place_on_coral(bytes, options, *report.placement, sink));
+    if (options.strict) EC_CHECK_OK(refuse_host_operations(*report.placement));
+  }
   EC_TRY(AtomicFile file, AtomicFile::create(report.output));
   EC_CHECK_OK(file.write(bytes.bytes()));
   EC_TRY(report.self_check, read_back(graph, file.temporary_path(), report.output));

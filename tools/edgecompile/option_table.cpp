@@ -141,7 +141,8 @@ constexpr VerbSet kModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, V
                          Verb::Optimize, Verb::Quantize);
 constexpr VerbSet kRewrite(Verb::Compile, Verb::Optimize, Verb::Quantize);
 constexpr VerbSet kSession(Verb::Run, Verb::Bench);
-constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Quantize, Verb::Run, Verb::Bench, Verb::Check);
+constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Quantize, Verb::Run, Verb::Bench,
+                            Verb::Check);
 constexpr VerbSet kQuantize(Verb::Compile, Verb::Quantize);
 
 // clang-format off

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "driver/compile.h"
+#include "placement_text.h"
 #include "quantize_text.h"
 #include "support/strings.h"
 #include "terminal.h"
@@ -106,6 +107,9 @@ std::string report_text(const CompileReport& report, int verbosity) {
   } else {
     out += " (measured)\n  nothing written: give a file with -o X.onnx or -o X.ecir\n";
   }
+  if (report.placement)
+    out += "\n" + placement_table(*report.placement, false) + device_text(*report.placement) +
+           fixes_text(*report.placement);
   if (report.quantization) out += quantize_text(*report.quantization);
   if (verbosity > 0) out += "\n" + pass_table(report.passes, verbosity);
   return out;
