@@ -11,6 +11,7 @@
 #include "ops/op_def.h"
 #include "runtime/prepared_op.h"
 #include "runtime/session.h"
+#include "support/strings.h"
 #include "writer/tflite/tflite.h"
 
 namespace ec {

@@ -2,6 +2,7 @@
 // depend on the order of unions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>

@@ -61,7 +61,7 @@ TEST_F(Api, FailuresCarryCodeAndHint) {
     EXPECT_EQ(e.diagnostics().size(), 1u);
   }
   CompileOptions options;
-  options.target = "coral";
+  options.target = "metal";
   EXPECT_THROW(compile(model_.string(), options), BackendError);
   options = {};
   options.dims["m"] = 3;

@@ -52,7 +52,7 @@ TEST(Check, OpenSizesAreSaid) {
 
 TEST(Check, AbsentTargetIsAnError) {
   CompileOptions options;
-  options.target = "coral";
+  options.target = "metal";
   EXPECT_EQ(check_text("ecir 1\n", options).error().code(), Code::UnknownTarget);
 }
 
