@@ -47,8 +47,10 @@ def main() -> int:
     lines = ["| original | compiled | ops | mapped by Google | published rules | fitted rules |", "|---|---|---|---|---|---|"]
     pairs = fitted_right = published_right = 0
     for record in json.loads(truth.read_text())["records"]:
+        if record["kind"] != "pair":
+            continue
         model = at_hand.get(pathlib.PurePath(record["original"]).name)
-        if record["kind"] != "pair" or model is None:
+        if model is None:
             continue
         pairs += 1
         results = {rules: agrees(record, placement(arguments.program, model, rules)) for rules in ("published", "fitted")}
