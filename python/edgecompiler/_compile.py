@@ -80,7 +80,10 @@ def compile(
         _native.compile, model, target, output, input_shapes, dims, passes, disable_pass, keep_io_layout, wanted
     )
     operations = int(report["operations_after"])
-    return CompileResult(report["output"], str(report.get("target") or target), operations, 0, report)
+    placement = report.get("placement")
+    fallback = placement["host"] if placement else 0
+    on_target = placement["native"] if placement else operations
+    return CompileResult(report["output"], str(report.get("target") or target), on_target, fallback, report)
 
 
 def optimize(

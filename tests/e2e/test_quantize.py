@@ -72,7 +72,18 @@ class Quantize(Case):
         self.assertEqual(outcome.result["inputs"][0]["dtype"], "i8")
         self.assertEqual(outcome.result["quantization"]["io_type"], "int8")
         before = self.files()
+        placement = outcome.result["placement"]
+        self.assertEqual((placement["native"], placement["host"]), (len(placement["operations"]), 0))
+        self.assertTrue(all(row["status"] == "Mapped to Edge TPU" for row in placement["operations"]))
+        self.assertEqual(placement["estimate"]["certainty"], "estimated")
         self.assertIn("--quantize", self.bad(3, "EC3004", "m.onnx", "-t", "coral", "-o", "f.tflite").err)
+        # What stays on the CPU is an error where the user says so, and nothing is written.
+        strict = ["m.onnx", "-t", "coral", "-q", "ptq", "--calibration-data", "images", "--io-type", "float", "-o", "s.tflite"]
+        self.assertIn("on the CPU", self.good(*strict).out)
+        (self.dir / "s.tflite").unlink()
+        self.assertIn("QUANTIZE", self.bad(3, "EC3004", *strict, "--strict").err)
+        self.assertFalse((self.dir / "s.tflite").exists())
+        self.assertIn("on the CPU", self.good("check", "c.tflite", "-t", "coral").out)
         self.assertEqual(self.files(), before)
 
     def test_random_data_warns(self):
