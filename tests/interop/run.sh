@@ -51,8 +51,8 @@ if [ "$what" = setup ]; then
   exit 0
 fi
 # The package itself is built from the tree on every run: that is what is under test.
-# Same flags and same depth of the build folder as `make test`: the compiler cache has most of it.
-"$work/peers/bin/pip" install -q --no-deps --force-reinstall -C build-dir=build-wheel -C cmake.define.EC_WERROR=ON .
+# Same compiler, flags and depth of the build folder as `make test`: the compiler cache has most of it.
+CXX=c++ "$work/peers/bin/pip" install -q --no-deps --force-reinstall -C build-dir=build-wheel -C cmake.define.EC_WERROR=ON .
 
 python="$work/peers/bin/python"
 "$python" -m unittest discover -q -s tests/interop
