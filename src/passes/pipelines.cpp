@@ -41,6 +41,8 @@ constexpr std::string_view kOptimize =
     "fuse-scale-bias,"
     "fuse-conv-bn,"
     "fuse-scale-bias,"
+    // After all fusion: normalisation is merged only where nothing is padded.
+    "trim-conv-taps,"
     "canonicalise";
 
 constexpr std::string_view kRuntime =
