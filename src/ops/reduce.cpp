@@ -272,6 +272,7 @@ using FoldFn = Dim (*)(const ShapeElement&, const ShapeElement&);
 
 // The product (sum, maximum) of all elements of a shape tensor.
 void propagate_fold(InferContext& ctx, FoldFn fold) {
+  if (fold == nullptr) return;
   const auto elements = shape_elements(ctx, 0);
   if (!elements || elements->empty() || ctx.results()[0].num_elements() != 1) return;
   ShapeElement sum = elements->front();
@@ -289,7 +290,7 @@ Status infer_reduce(InferContext& ctx) {
   EC_CHECK_OK(check_axes(ctx));
   EC_TRY(std::optional<Shape> shape, reduced_shape(ctx));
   ctx.set(0, ctx.dtype(0), std::move(shape));
-  if constexpr (kFold != nullptr) propagate_fold(ctx, kFold);
+  propagate_fold(ctx, kFold);
   return {};
 }
 

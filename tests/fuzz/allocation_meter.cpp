@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define EC_METER 1
@@ -12,7 +13,12 @@
 #endif
 
 #ifdef EC_METER
-#include <sanitizer/allocator_interface.h>
+// As in <sanitizer/allocator_interface.h>, which GCC's packages leave out.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, size_t),
+                                              void (*on_free)(const volatile void*));
+size_t __sanitizer_get_allocated_size(const volatile void* p);
+}
 #endif
 
 namespace ec::fuzz {
