@@ -244,9 +244,10 @@ void for_each_message(Bytes message, F&& f) {
       r.skip();
       continue;
     }
+    const uint32_t tag = r.tag();  // reading ends the field
     Bytes nested;
     r.read(nested);
-    f(r.tag(), nested);
+    f(tag, nested);
   }
 }
 
