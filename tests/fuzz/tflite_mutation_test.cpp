@@ -112,7 +112,8 @@ std::vector<uint8_t> edgetpu_options() {
   flex.Map([&] {
     flex.Int("1", 0);
     flex.Key("4");
-    flex.String(reinterpret_cast<const char*>(fbb.GetBufferPointer()), fbb.GetSize());
+    // The builder copies the zero behind the text, too.
+    flex.String(std::string(reinterpret_cast<const char*>(fbb.GetBufferPointer()), fbb.GetSize()));
     flex.Int("5", -1);
     flex.Vector("6", [&] { flex.Int(18); });
   });
