@@ -130,6 +130,14 @@ Result<Blob> inflate_entry(std::span<const std::byte> packed, const Entry& entry
   return std::move(out).to_blob();
 }
 
+// Nothing is ever unpacked to disk; a name that tries to leave the archive still means an attack.
+bool leaves_archive(std::string_view name) {
+  if (name.starts_with('/') || name.starts_with('\\') || name.find('\0') != name.npos) return true;
+  for (std::string_view part : split(name, '/'))
+    if (part == "..") return true;
+  return false;
+}
+
 uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -157,6 +165,9 @@ Result<Archive> Archive::open(Blob blob) {
     const uint64_t total = kCentralSize + name_length + extra_length + file.get<uint16_t>(at + 32);
     if (total > end - at) return corrupt("directory entry outside the directory");
     entry.name = file.text(at + kCentralSize, name_length);
+    if (leaves_archive(entry.name))
+      return corrupt(fmt::format("entry '{}' names a place outside the archive",
+                                 printable(entry.name)));
     EC_CHECK_OK(read_zip64(file, at + kCentralSize + name_length, extra_length, entry));
     at += total;
     archive.entries_.push_back(std::move(entry));
@@ -171,14 +182,18 @@ const Entry* Archive::find(std::string_view name) const {
   return nullptr;
 }
 
-Result<Blob> Archive::read(const Entry& entry) const {
+Result<Blob> Archive::map(const Entry& entry) const {
   const Bytes file(file_.bytes());
   const uint64_t at = entry.header_offset;
   if (!file.has(at, kLocalSize) || file.get<uint32_t>(at) != kLocalHeader)
     return corrupt("entry header outside the file");
   const uint64_t data = at + kLocalSize + file.get<uint16_t>(at + 26) + file.get<uint16_t>(at + 28);
   if (!file.has(data, entry.compressed_size)) return corrupt("entry data outside the file");
-  Blob content = file_.slice(data, entry.compressed_size);
+  return file_.slice(data, entry.compressed_size);
+}
+
+Result<Blob> Archive::read(const Entry& entry) const {
+  EC_TRY(Blob content, map(entry));
   if (entry.method == 8) {
     EC_TRY(content, inflate_entry(content.bytes(), entry));
   } else if (entry.method != 0) {

@@ -1,5 +1,6 @@
 // ZIP archives, read only: stored and deflated entries, zip64. Sizes come from the central
-// directory (APPNOTE 4.3.12); every offset and size is checked against the file.
+// directory (APPNOTE 4.3.12); every offset and size is checked against the file. Names that lead
+// out of the archive (absolute, "..") are refused for every reader.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ class Archive {
   const Entry* find(std::string_view name) const;
   // A stored entry is a slice of the file; a deflated one is unpacked. The checksum is verified.
   Result<Blob> read(const Entry& entry) const;
+  // The packed bytes of an entry as they stand in the file, not read and not verified.
+  Result<Blob> map(const Entry& entry) const;
 
  private:
   Blob file_;
