@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "frontend/detect_torch.h"
 #include "support/file.h"
 #include "support/strings.h"
 
@@ -31,20 +32,22 @@ constexpr std::string_view kExportOnnx =
 
 constexpr std::array kSignatures = {
     Signature{4, "TFL3"sv, "a TFLite model", "copy or convert the file again: it is cut off"},
-    Signature{4, "PTMF"sv, "a PyTorch mobile flatbuffer", kExportOnnx},
+    Signature{4, "PTMF"sv, "a PyTorch mobile flatbuffer",
+              "give the TorchScript file that it was made from (torch.jit.save)"},
     Signature{4, "ORTM"sv, "an ONNX Runtime (.ort) model",
               "give the ONNX file that it was made from"},
     Signature{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras .h5)",
               "convert it to ONNX, for example with tf2onnx.convert.from_keras"},
-    Signature{0, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e"sv,
-              "a legacy PyTorch checkpoint (torch.save)",
-              "it holds weights without the model: load it in PyTorch and use torch.onnx.export"},
     Signature{0, "GGUF"sv, "a GGUF file", kExportOnnx},
     Signature{0, "\x93NUMPY"sv, "a NumPy array", "give a model file, not its data"},
     Signature{0, "7767517\n"sv, "an ncnn parameter file", "give the ONNX file it was made from"},
     Signature{0, "\x1f\x8b"sv, "a gzip-compressed file", "unpack it first"},
     Signature{257, "ustar"sv, "a tar archive", "unpack it first"},
 };
+
+// torch.save before 1.6: the pickle of a magic number comes first.
+constexpr std::string_view kLegacyTorch =
+    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e"sv;
 
 // Names in a ZIP archive, read from the local headers and the directory without unpacking.
 class ZipNames {
@@ -76,17 +79,23 @@ class ZipNames {
   std::vector<std::string_view> names_;
 };
 
-DetectedFormat detect_zip(std::string_view content) {
+bool has_torchscript_names(const ZipNames& zip) {
+  return zip.any("code/__torch__") && zip.any_ends("data.pkl") && zip.any_ends("constants.pkl");
+}
+
+DetectedFormat detect_zip(std::string_view content, const fs::path& path) {
   const ZipNames zip(content);
   if (zip.any("/archive_format") || zip.any("serialized_exported_program.json"))
     return {"a torch.export archive (.pt2)",
             "export to ONNX: torch.onnx.export(program, dynamo=True).save(\"model.onnx\")"};
-  if (zip.any("/code/__torch__") || zip.any_ends("/constants.pkl"))
-    return {"a TorchScript archive",
-            "export the model to ONNX with torch.onnx.export and give that file"};
-  if (zip.any_ends("/data.pkl"))
-    return {"a PyTorch checkpoint (torch.save)",
-            "it holds weights without the model: load it in PyTorch and use torch.onnx.export"};
+  if (zip.any("code/__torch__") || zip.any_ends("constants.pkl"))
+    return {"a TorchScript archive that lacks parts", "save it again with torch.jit.save"};
+  if (zip.any_ends("/model.json") && zip.any("/tensors/"))
+    return {"a TorchScript archive of PyTorch 1.0 to 1.3",
+            "load and save it again: torch.jit.save(torch.jit.load(\"old.pt\"), \"new.pt\") in "
+            "PyTorch 1.4 or later"};
+  if (zip.any_ends("data.pkl"))
+    return describe_checkpoint(std::as_bytes(std::span(content.data(), content.size())), path);
   if (zip.any("model.weights.h5"))
     return {"a Keras v3 model (.keras)",
             "convert it to ONNX: keras.Model.export(path, format=\"onnx\")"};
@@ -143,7 +152,11 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 std::optional<DetectedFormat> detect_format(std::span<const std::byte> content,
                                             const fs::path& path) {
   const std::string_view text = as_text(content);
-  if (has_bytes(text, 0, "PK\x03\x04")) return detect_zip(text);
+  if (has_bytes(text, 0, "PK\x03\x04")) return detect_zip(text, path);
+  if (has_bytes(text, 0, kLegacyTorch)) return describe_legacy_checkpoint(path);
+  // Before 0.2 a checkpoint was a tar archive of these three.
+  if (has_bytes(text, 257, "ustar") && has_bytes(text, 0, "sys_info\0"sv))
+    return describe_legacy_checkpoint(path);
   // ExecuTorch numbers its format: ET12, ET13, ...
   if (has_bytes(text, 4, "ET") && text.size() > 8 && text[6] >= '0' && text[6] <= '9')
     return DetectedFormat{"an ExecuTorch program (.pte)", std::string(kExportOnnx)};
@@ -157,6 +170,11 @@ std::optional<DetectedFormat> detect_format(std::span<const std::byte> content,
                           "convert it to ONNX with tf2onnx --saved-model"};
   if (looks_like_text(text)) return detect_text(text);
   return std::nullopt;
+}
+
+bool is_torchscript(std::span<const std::byte> content) {
+  const std::string_view text = as_text(content);
+  return has_bytes(text, 0, "PK\x03\x04") && has_torchscript_names(ZipNames(text));
 }
 
 Result<const Frontend*> choose_frontend(std::span<const Frontend* const> frontends,
@@ -183,7 +201,7 @@ Result<const Frontend*> choose_frontend(std::span<const Frontend* const> fronten
   if (best != nullptr) return best;
   return Error(Code::UnknownFormat, "the content matches no known model format")
       .file(path.string())
-      .hint("give an ONNX or TFLite file; formats are told by content, not by extension");
+      .hint("give an ONNX, TFLite or PyTorch file; formats are told by content, not by extension");
 }
 
 }  // namespace ec

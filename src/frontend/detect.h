@@ -22,6 +22,9 @@ struct DetectedFormat {
 std::optional<DetectedFormat> detect_format(std::span<const std::byte> content,
                                             const std::filesystem::path& path);
 
+// A TorchScript archive: a ZIP file with code and constants.
+bool is_torchscript(std::span<const std::byte> content);
+
 // The front end that is surest about the file. Errors: FileNotFound and the other file codes,
 // UnsupportedFormat for a known kind of file, UnknownFormat for anything else.
 Result<const Frontend*> choose_frontend(std::span<const Frontend* const> frontends,

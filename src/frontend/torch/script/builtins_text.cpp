@@ -1,0 +1,123 @@
+// Texts: mostly the messages of assertions.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "frontend/torch/script/builtins.h"
+#include "frontend/torch/script/limits.h"
+#include "support/strings.h"
+
+namespace ec::torch::script {
+namespace {
+
+// "got {} of {}".format(a, b); without arguments left a brace pair stays.
+BuiltinResult format(const BuiltinCall& call) {
+  if (call.args.empty() || !call.args[0].is<std::string>()) return std::nullopt;
+  const auto& pattern = call.args[0].get<std::string>();
+  std::string text;
+  size_t next = 1;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '{' && i + 1 < pattern.size() && pattern[i + 1] == '}' &&
+        next < call.args.size()) {
+      text += text_of_value(call.args[next++]);
+      ++i;
+    } else {
+      text += pattern[i];
+    }
+  }
+  if (text.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+  return TorchValue(std::move(text));
+}
+
+const std::string* text_at(const BuiltinCall& call, size_t i) {
+  const TorchValue* value = call.arg(i);
+  return value == nullptr ? nullptr : value->get_if<std::string>();
+}
+
+BuiltinResult starts_with(const BuiltinCall& call) {
+  const auto *text = text_at(call, 0), *part = text_at(call, 1);
+  if (text == nullptr || part == nullptr) return std::nullopt;
+  return TorchValue(text->starts_with(*part));
+}
+
+BuiltinResult ends_with(const BuiltinCall& call) {
+  const auto *text = text_at(call, 0), *part = text_at(call, 1);
+  if (text == nullptr || part == nullptr) return std::nullopt;
+  return TorchValue(text->ends_with(*part));
+}
+
+BuiltinResult lower(const BuiltinCall& call) {
+  const auto* text = text_at(call, 0);
+  if (text == nullptr) return std::nullopt;
+  return TorchValue(to_lower(*text));
+}
+
+BuiltinResult strip(const BuiltinCall& call) {
+  const auto* text = text_at(call, 0);
+  if (text == nullptr || call.args.size() > 1) return std::nullopt;
+  return TorchValue(std::string(trim(*text)));
+}
+
+BuiltinResult split_text(const BuiltinCall& call) {
+  const auto *text = text_at(call, 0), *separator = text_at(call, 1);
+  if (text == nullptr || separator == nullptr || separator->size() != 1) return std::nullopt;
+  std::vector<TorchValue> parts;
+  for (const std::string_view part : split(*text, (*separator)[0]))
+    parts.emplace_back(std::string(part));
+  return TorchValue::list(std::move(parts));
+}
+
+BuiltinResult join_texts(const BuiltinCall& call) {
+  const auto* separator = text_at(call, 0);
+  const auto* items = call.args.size() == 2 ? call.args[1].items() : nullptr;
+  if (separator == nullptr || items == nullptr) return std::nullopt;
+  std::string text;
+  for (size_t i = 0; i < items->size(); ++i)
+    text += (i > 0 ? *separator : "") + text_of_value((*items)[i]);
+  if (text.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+  return TorchValue(std::move(text));
+}
+
+BuiltinResult to_text(const BuiltinCall& call) {
+  if (call.args.size() != 1) return std::nullopt;
+  return TorchValue(text_of_value(call.args[0]));
+}
+
+BuiltinResult code_point(const BuiltinCall& call) {
+  const auto* text = text_at(call, 0);
+  if (text == nullptr || text->size() != 1) return std::nullopt;
+  return TorchValue(static_cast<int64_t>(static_cast<unsigned char>((*text)[0])));
+}
+
+constexpr std::array kTexts = {
+    NamedBuiltin{"aten::format", format},        NamedBuiltin{"aten::startswith", starts_with},
+    NamedBuiltin{"aten::endswith", ends_with},   NamedBuiltin{"aten::lower", lower},
+    NamedBuiltin{"aten::strip", strip},          NamedBuiltin{"aten::split", split_text},
+    NamedBuiltin{"aten::join", join_texts},      NamedBuiltin{"aten::str", to_text},
+    NamedBuiltin{"aten::ord", code_point},
+};
+
+// The text of containers is bounded: it only ends up in messages.
+constexpr size_t kMaxText = 2000;
+
+}  // namespace
+
+std::span<const NamedBuiltin> text_builtins() { return kTexts; }
+
+std::string text_of_value(const TorchValue& value) {
+  if (value.is_none()) return "None";
+  if (const auto* flag = value.get_if<bool>()) return *flag ? "True" : "False";
+  if (const auto* integer = value.get_if<int64_t>()) return std::to_string(*integer);
+  if (const auto* real = value.get_if<double>()) return format_double(*real);
+  if (const auto* text = value.get_if<std::string>()) return *text;
+  if (const auto* items = value.items()) {
+    const bool list = value.is<TorchValue::List>();
+    std::string text = list ? "[" : "(";
+    for (size_t i = 0; i < items->size() && text.size() < kMaxText; ++i)
+      text += (i > 0 ? ", " : "") + text_of_value((*items)[i]);
+    return text + (list ? "]" : ")");
+  }
+  return describe(value);
+}
+
+}  // namespace ec::torch::script

@@ -1,0 +1,265 @@
+// What stands before brackets: operators, functions, methods, classes and the special forms.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/torch/script/builtins.h"
+#include "frontend/torch/script/interpreter.h"
+#include "support/strings.h"
+
+namespace ec::torch::script {
+namespace {
+
+// "torch.add" is aten::add, "ops.quantized.add" quantized::add; empty for anything else.
+std::string operator_name(const Expr& callee) {
+  const std::string name = dotted(callee);
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) return {};
+  const std::string_view first = std::string_view(name).substr(0, dot);
+  if (first == "torch") return "aten::" + name.substr(dot + 1);
+  if (first != "ops") return {};
+  const size_t second = name.find('.', dot + 1);
+  if (second == std::string::npos) return {};
+  return name.substr(dot + 1, second - dot - 1) + "::" + name.substr(second + 1);
+}
+
+// The arguments of int(x), float(x), bool(x).
+std::optional<SymScalar::Kind> number_kind(std::string_view name) {
+  if (name == "int" || name == "aten::Int" || name == "aten::IntImplicit")
+    return SymScalar::Kind::Int;
+  if (name == "float" || name == "aten::Float" || name == "aten::FloatImplicit")
+    return SymScalar::Kind::Float;
+  if (name == "bool" || name == "aten::Bool") return SymScalar::Kind::Bool;
+  return std::nullopt;
+}
+
+SymScalar::Kind item_kind(const ec::Tensor& tensor) {
+  if (tensor.dtype() == DType::Bool) return SymScalar::Kind::Bool;
+  return is_float(tensor.dtype()) ? SymScalar::Kind::Float : SymScalar::Kind::Int;
+}
+
+Error mkldnn_error() {
+  return Error(Code::UnsupportedFormat,
+               "the model was saved after torch.jit.optimize_for_inference: its weights are not in "
+               "the file")
+      .hint("save the model before that call");
+}
+
+}  // namespace
+
+Status Interpreter::arguments(const Expr& expr, Frame& frame, std::vector<TorchValue>& args,
+                              NamedValues& kwargs) {
+  const size_t positional = expr.num_positional();
+  for (size_t i = 1; i < expr.children.size(); ++i) {
+    EC_TRY(TorchValue value, evaluate(expr.children[i], frame));
+    if (i <= positional)
+      args.push_back(std::move(value));
+    else
+      kwargs.emplace_back(expr.keywords[i - 1 - positional], std::move(value));
+  }
+  return {};
+}
+
+Result<TorchValue> Interpreter::evaluate_call(const Expr& expr, Frame& frame) {
+  bool handled = false;
+  Result<TorchValue> special = call_special(expr, frame, handled);
+  if (handled || !special.ok()) return special;
+  const Expr& callee = expr.callee();
+  if (const std::string name = operator_name(callee); !name.empty())
+    return call_operator(name, expr, frame);
+  std::vector<TorchValue> args;
+  NamedValues kwargs;
+  if (callee.kind == Expr::Kind::Attribute && !dotted(callee).starts_with("__torch__.")) {
+    EC_TRY(const TorchValue object, evaluate(callee.children[0], frame));
+    EC_CHECK_OK(arguments(expr, frame, args, kwargs));
+    if (const auto instance = as_object<Instance>(object))
+      return call_method(instance, callee.text, std::move(args), std::move(kwargs));
+    Result<TorchValue> packed = call_packed(object, callee.text);
+    if (!packed.ok()) return with_source(std::move(packed).error(), frame, expr.offset);
+    return packed;
+  }
+  // __torch__.Box.__new__(__torch__.Box)
+  if (callee.kind == Expr::Kind::Attribute && callee.text == "__new__") {
+    EC_TRY(const TorchValue type, evaluate(callee.children[0], frame));
+    const auto class_value = as_object<ClassValue>(type);
+    if (class_value == nullptr || class_value->type == nullptr)
+      return with_source(Error(Code::CorruptFile, "an object of what is no class"), frame,
+                         expr.offset);
+    return TorchValue(TorchValue::Object(
+        new_instance(class_value->name, {class_value->file, class_value->type, nullptr})));
+  }
+  EC_TRY(const TorchValue function, evaluate(callee, frame));
+  EC_CHECK_OK(arguments(expr, frame, args, kwargs));
+  Result<TorchValue> value = call_value(function, std::move(args), std::move(kwargs), frame);
+  if (!value.ok()) return with_source(std::move(value).error(), frame, expr.offset);
+  return value;
+}
+
+// Forms that look like calls and take types or names.
+Result<TorchValue> Interpreter::call_special(const Expr& expr, Frame& frame, bool& handled) {
+  const Expr& callee = expr.callee();
+  if (callee.kind != Expr::Kind::Name || frame.names.contains(callee.text)) return TorchValue();
+  const std::string& name = callee.text;
+  const size_t count = expr.children.size() - 1;
+  handled = true;
+  if ((name == "annotate" || name == "unchecked_cast") && count == 2)
+    return evaluate(expr.children[2], frame);
+  if (name == "uninitialized")
+    return TorchValue(TorchValue::Object(std::make_shared<Uninitialized>()));
+  if (name == "getattr" && count == 2 && expr.children[2].kind == Expr::Kind::String) {
+    EC_TRY(const TorchValue object, evaluate(expr.children[1], frame));
+    return member(object, expr.children[2].text);
+  }
+  if (name == "fork" && count >= 1) {
+    // Run at once: the result is the same, and wait() has nothing left to do.
+    std::vector<TorchValue> args;
+    NamedValues kwargs;
+    EC_CHECK_OK(arguments(expr, frame, args, kwargs));
+    const TorchValue function = args.front();
+    args.erase(args.begin());
+    return call_value(function, std::move(args), std::move(kwargs), frame);
+  }
+  if (const auto kind = number_kind(name); kind && count == 1) {
+    EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
+    return to_number(value, *kind, frame);
+  }
+  if (name == "str" && count == 1) {
+    EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
+    return TorchValue(text_of_value(value));
+  }
+  handled = false;
+  return TorchValue();
+}
+
+Result<TorchValue> Interpreter::to_number(const TorchValue& value, SymScalar::Kind kind,
+                                          Frame& frame) {
+  if (const auto* tensor = value.get_if<TensorRef>()) {
+    const CallSite where = site(frame.path, "aten::item");
+    EC_TRY(const TensorRef now, functional_.current(where, *tensor));
+    return as_number(where, now, kind);
+  }
+  if (const auto* open = value.get_if<SymScalar>()) {
+    if (open->kind == kind) return value;
+    const CallSite where = site(frame.path, "aten::item");
+    return as_number(where, TensorRef{open->tensor, false, {}, {}}, kind);
+  }
+  if (const auto* text = value.get_if<std::string>()) {
+    const auto number = parse_double(*text);
+    if (number && kind == SymScalar::Kind::Float) return TorchValue(*number);
+    if (const auto integer = parse_int(*text); integer && kind == SymScalar::Kind::Int)
+      return TorchValue(*integer);
+  }
+  if (!value.is_number())
+    return Error(Code::TypeMismatch, fmt::format("a number expected, got {}", describe(value)));
+  const double real = value.is<double>()    ? value.get<double>()
+                      : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
+                                            : (value.get<bool>() ? 1.0 : 0.0);
+  switch (kind) {
+    case SymScalar::Kind::Bool: return TorchValue(real != 0);
+    case SymScalar::Kind::Float: return TorchValue(real);
+    case SymScalar::Kind::Int: break;
+  }
+  if (value.is<int64_t>()) return value;
+  if (!(std::abs(real) < 9.2e18))
+    return Error(Code::BadValue, "a number that is no integer is made one");
+  return TorchValue(static_cast<int64_t>(real));
+}
+
+Result<TorchValue> Interpreter::call_operator(const std::string& name, const Expr& expr,
+                                              Frame& frame) {
+  std::vector<TorchValue> args;
+  NamedValues kwargs;
+  EC_CHECK_OK(arguments(expr, frame, args, kwargs));
+  const auto located = [&](Error error) {
+    return with_source(std::move(error).node(frame.path, name), frame, expr.offset);
+  };
+  if (const auto kind = number_kind(name); kind && args.size() == 1) {
+    Result<TorchValue> number = to_number(args[0], *kind, frame);
+    if (!number.ok()) return located(std::move(number).error());
+    return number;
+  }
+  if (name == "aten::item" && args.size() == 1 && args[0].is_tensor())
+    return to_number(args[0], item_kind(*args[0].tensor()), frame);
+  if (name == "prim::RaiseException") {
+    raised_ = true;
+    const std::string what = args.empty() ? "" : text_of_value(args[0]);
+    return located(Error(Code::BadValue,
+                         fmt::format("the model itself raises an error: {}", printable(what)))
+                       .hint("check the shapes of the inputs: --input-shape"));
+  }
+  if (name == "prim::ConstantMKLDNNTensor" || name.starts_with("prim::mkldnn_"))
+    return mkldnn_error();
+  if (const Builtin builtin = find_builtin(name)) {
+    BuiltinResult result = builtin({*this, args, kwargs});
+    if (!result.ok()) {
+      if (result.error().code() == Code::DataDependent && result.error().diagnostic().hint.empty())
+        return data_dependent(result.error().message(), frame, expr.offset);
+      return located(std::move(result).error());
+    }
+    if (*result) return **result;
+  }
+  Result<std::vector<TorchValue>> results =
+      functional_.call(site(frame.path, name), name, args, kwargs);
+  if (!results.ok()) return located(std::move(results).error());
+  if (results->empty()) return TorchValue();
+  if (results->size() == 1) return std::move(results->front());
+  return TorchValue::tuple(std::move(*results));
+}
+
+Result<TorchValue> Interpreter::call_value(const TorchValue& callee, std::vector<TorchValue> args,
+                                           NamedValues kwargs, Frame& frame) {
+  if (const auto function = as_object<FunctionValue>(callee)) {
+    Frame inner;
+    inner.file = function->file;
+    inner.path = frame.path;
+    if (const auto enclosing = function->enclosing.lock()) inner.enclosing = *enclosing;
+    return invoke(*function->function, std::move(inner), std::move(args), std::move(kwargs));
+  }
+  if (const auto type = as_object<ClassValue>(callee))
+    return construct(*type, std::move(args), std::move(kwargs));
+  if (const auto instance = as_object<Instance>(callee))
+    return call_method(instance, "forward", std::move(args), std::move(kwargs));
+  return Error(Code::CorruptFile, fmt::format("{} is called", describe(callee)))
+      .hint("the archive is damaged: save the model again");
+}
+
+Result<TorchValue> Interpreter::construct(const ClassValue& type, std::vector<TorchValue> args,
+                                          NamedValues kwargs) {
+  if (type.type == nullptr)
+    return Error(Code::UnsupportedOpForm,
+                 fmt::format("the model makes an object of '{}'", printable(type.name)));
+  if (type.type->base != "NamedTuple") {
+    const auto made = new_instance(type.name, {type.file, type.type, nullptr});
+    EC_TRY(const TorchValue ignored,
+           call_method(made, "__init__", std::move(args), std::move(kwargs)));
+    (void)ignored;
+    return TorchValue(TorchValue::Object(made));
+  }
+  auto made = std::make_shared<TorchTuple>();
+  made->class_name = type.name;
+  made->items = std::move(args);
+  for (auto& [key, value] : kwargs) made->items.push_back(std::move(value));
+  for (const Field& field : type.type->fields) made->field_names.push_back(field.name);
+  if (made->items.size() != made->field_names.size())
+    return Error(Code::BadArity, fmt::format("'{}' has {} fields, not {}", printable(type.name),
+                                             made->field_names.size(), made->items.size()));
+  return TorchValue(std::move(made));
+}
+
+// Methods of packed weights; only unpack() is ever called on them.
+Result<TorchValue> Interpreter::call_packed(const TorchValue& object, const std::string& name) {
+  const auto optional = [](ec::Tensor* tensor) {
+    return tensor == nullptr ? TorchValue() : TorchValue(Functionalizer::adopt({tensor, false, {}, {}}));
+  };
+  if (name == "unpack") {
+    if (const auto* conv = object.get_if<TorchValue::Conv>())
+      return TorchValue::tuple({(*conv)->weight, optional((*conv)->bias)});
+    if (const auto* linear = object.get_if<TorchValue::Linear>())
+      return TorchValue::tuple({(*linear)->weight, optional((*linear)->bias)});
+  }
+  return Error(Code::UnsupportedOpForm,
+               fmt::format("method '{}' of {} is called", printable(name), describe(object)));
+}
+
+}  // namespace ec::torch::script

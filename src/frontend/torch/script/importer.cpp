@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/detect.h"
+#include "frontend/torch/script/inputs.h"
+#include "frontend/torch/script/interpreter.h"
+#include "frontend/torch/script/script.h"
+#include "support/file.h"
+#include "support/strings.h"
+
+namespace ec::torch::script {
+namespace {
+
+constexpr size_t kMaxOutputs = 10'000;
+
+// Version records: 1 to 10 are known; the highest feature that the code uses is named.
+Status check_version(const Archive& archive) {
+  const char* record = archive.has(".data/version") ? ".data/version" : "version";
+  EC_TRY(const std::string text, archive.read_text(record));
+  const auto version = parse_int(trim(text));
+  if (!version) return Error(Code::CorruptFile, "the archive's version cannot be read");
+  if (*version >= 1 && *version <= 10) return {};
+  return Error(Code::UnsupportedFormat, fmt::format("TorchScript version {}", *version))
+      .hint("versions 1 to 10 are known: save the model with PyTorch 1.4 to 2.13");
+}
+
+// Operators whose index arguments are integers: what they read tells the type of an input.
+bool takes_indices(const ec::Operation& op, const ec::Tensor* tensor) {
+  switch (op.kind()) {
+    case OpKind::Gather:
+    case OpKind::GatherElements:
+    case OpKind::GatherNd:
+    case OpKind::ScatterElements:
+    case OpKind::ScatterNd:
+    case OpKind::OneHot: return op.input(0) != tensor || op.kind() == OpKind::OneHot;
+    default: return false;
+  }
+}
+
+class Import {
+ public:
+  Import(const Archive& archive, const ImportOptions& options, DiagnosticSink& sink)
+      : archive_(archive), options_(options), sink_(sink) {}
+
+  Result<std::unique_ptr<ec::Graph>> run(const std::set<std::string>& integers);
+  // Inputs that turned out to be indices; the import must be made again.
+  const std::set<std::string>& index_inputs() const { return index_inputs_; }
+
+ private:
+  TorchValue argument(const InputPlan& plan);
+  Status add_outputs(Interpreter& interpreter, const TorchValue& value, const std::string& name,
+                     int depth);
+  void find_index_inputs(const Signature& signature);
+
+  const Archive& archive_;
+  const ImportOptions& options_;
+  DiagnosticSink& sink_;
+  std::unique_ptr<ec::Graph> graph_;
+  std::map<std::string, TensorRef> inputs_;
+  std::set<std::string> index_inputs_;
+};
+
+TorchValue Import::argument(const InputPlan& plan) {
+  if (plan.kind == InputPlan::Kind::Tensor) return inputs_.at(plan.name);
+  if (plan.kind == InputPlan::Kind::Value) return plan.value;
+  std::vector<TorchValue> items;
+  for (const InputPlan& item : plan.items) items.push_back(argument(item));
+  return plan.kind == InputPlan::Kind::List ? TorchValue::list(std::move(items))
+                                            : TorchValue::tuple(std::move(items));
+}
+
+// Tensors of a nested result, in order; names follow keys and fields.
+Status Import::add_outputs(Interpreter& interpreter, const TorchValue& value,
+                           const std::string& name, int depth) {
+  if (depth > 16 || graph_->outputs().size() > kMaxOutputs)
+    return Error(Code::TooLarge, "the model's result nests too deep");
+  const std::string plain = name.empty() ? "output" : name;
+  const auto inner = [&](const std::string& part) {
+    return name.empty() ? part : name + "." + part;
+  };
+  if (value.is_none()) return {};
+  if (const auto* tensor = value.get_if<TensorRef>()) {
+    const CallSite site = interpreter.site("", "output");
+    EC_TRY(TensorRef now, interpreter.functional().current(site, *tensor));
+    if (now.quant) {
+      const TorchValue args[] = {now};
+      EC_TRY(const std::vector<TorchValue> real, call(site, "aten::dequantize", args));
+      now = real[0].get<TensorRef>();
+    }
+    graph_->add_output(plain, now.tensor);
+    return {};
+  }
+  if (const auto* open = value.get_if<SymScalar>()) {
+    graph_->add_output(plain, open->tensor);
+    return {};
+  }
+  if (value.is_number()) {
+    const DType dtype = value.is<bool>()      ? DType::Bool
+                        : value.is<int64_t>() ? DType::I64
+                                              : DType::F32;
+    EC_TRY(const TensorRef made, as_tensor(interpreter.site("", "output"), value));
+    ec::Tensor* tensor = made.tensor;
+    if (tensor->dtype() != dtype) tensor = graph_->add_scalar(plain, dtype, value.get<double>());
+    graph_->add_output(plain, tensor);
+    return {};
+  }
+  if (const auto* dict = value.get_if<TorchValue::Dict>()) {
+    for (const auto& [key, item] : (*dict)->items) {
+      const auto* text = key.get_if<std::string>();
+      const auto* number = key.get_if<int64_t>();
+      const std::string part = text != nullptr     ? *text
+                               : number != nullptr ? std::to_string(*number)
+                                                   : "item";
+      EC_CHECK_OK(add_outputs(interpreter, item, inner(part), depth + 1));
+    }
+    return {};
+  }
+  const auto* items = value.items();
+  if (items == nullptr)
+    return Error(Code::UnsupportedType,
+                 fmt::format("the model returns {}", describe(value)))
+        .hint("return tensors, or lists, tuples and dicts of them");
+  const auto* tuple = value.get_if<TorchValue::Tuple>();
+  for (size_t i = 0; i < items->size(); ++i) {
+    const bool named = tuple != nullptr && i < (*tuple)->field_names.size();
+    const std::string part = named ? (*tuple)->field_names[i] : std::to_string(i);
+    EC_CHECK_OK(add_outputs(interpreter, (*items)[i],
+                            named ? inner(part) : (name.empty() ? "output." : name + ".") + part,
+                            depth + 1));
+  }
+  return {};
+}
+
+// An input of assumed type whose elements are used as indices.
+void Import::find_index_inputs(const Signature& signature) {
+  for (const ec::Tensor* input : graph_->inputs()) {
+    if (!signature.assumed.contains(input->name()) || is_integer(input->dtype())) continue;
+    std::vector<const ec::Tensor*> reached = {input};
+    for (size_t i = 0; i < reached.size() && reached.size() < 64; ++i) {
+      for (const Use& use : reached[i]->uses()) {
+        const OpKind kind = use.op->kind();
+        if (takes_indices(*use.op, reached[i])) index_inputs_.insert(input->name());
+        if (kind == OpKind::Reshape || kind == OpKind::Transpose || kind == OpKind::Cast ||
+            kind == OpKind::Slice || kind == OpKind::Unsqueeze || kind == OpKind::Squeeze)
+          reached.push_back(use.op->output());
+      }
+    }
+  }
+}
+
+Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& integers) {
+  graph_ = std::make_unique<ec::Graph>();
+  Interpreter interpreter(archive_, *graph_, sink_);
+  EC_CHECK_OK(interpreter.load());
+  EC_TRY(Signature signature, plan_inputs(archive_, *interpreter.root(), options_, sink_));
+  for (NamedInput& input : signature.tensors) {
+    if (integers.contains(input.name)) input.type.dtype = DType::I64;
+    ec::Tensor* tensor = graph_->add_input(input.name, input.type);
+    inputs_[input.name] = Functionalizer::adopt({tensor, false, {}, {}});
+  }
+  std::vector<TorchValue> args;
+  for (const InputPlan& plan : signature.parameters) args.push_back(argument(plan));
+  Result<TorchValue> result =
+      interpreter.call_method(interpreter.root(), signature.method, std::move(args));
+  if (integers.empty()) find_index_inputs(signature);
+  if (!result.ok()) {
+    // Operators may refuse indices that are no integers before they become operations.
+    if (integers.empty() && index_inputs_.empty() &&
+        result.error().code() == Code::TypeMismatch)
+      for (const ec::Tensor* input : graph_->inputs())
+        if (signature.assumed.contains(input->name())) index_inputs_.insert(input->name());
+    return std::move(result).error();
+  }
+  EC_CHECK_OK(add_outputs(interpreter, *result, "", 0));
+  if (graph_->outputs().empty())
+    return Error(Code::UnsupportedFormat, "the model returns nothing")
+        .hint("save a module whose forward() returns tensors");
+  if (!interpreter.changed_state().empty())
+    sink_.warn(Code::UnsupportedOpForm,
+               fmt::format("the state '{}' starts from its first value in every run; PyTorch keeps "
+                           "it from one call to the next",
+                           printable(interpreter.changed_state().front())));
+  graph_->metadata()["source_format"] = "torchscript";
+  graph_->metadata()["torch.class"] = interpreter.root()->class_name;
+  return std::move(graph_);
+}
+
+Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
+                                                  const ImportOptions& options,
+                                                  DiagnosticSink& sink) {
+  EC_CHECK_OK(check_version(archive));
+  Import first(archive, options, sink);
+  Result<std::unique_ptr<ec::Graph>> graph = first.run({});
+  if (first.index_inputs().empty()) return graph;
+  // Once more with whole numbers where they are used as indices.
+  Import second(archive, options, sink);
+  Result<std::unique_ptr<ec::Graph>> again = second.run(first.index_inputs());
+  return again.ok() || graph.ok() == false ? std::move(again) : std::move(graph);
+}
+
+class TorchScriptFrontend : public Frontend {
+ public:
+  std::string_view name() const override { return "torchscript"; }
+
+  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
+    if (is_torchscript(head)) return 95;
+    return path.extension() == ".pt" || path.extension() == ".pth" ? 20 : 0;
+  }
+
+  Result<std::unique_ptr<ec::Graph>> import(const std::filesystem::path& path,
+                                            const ImportOptions& options,
+                                            DiagnosticSink& sink) const override {
+    Result<Blob> file = map_file(path);
+    if (!file.ok()) {
+      sink.report(std::move(file).error());
+      return sink.first_error();
+    }
+    return import_torchscript(*file, path, options, sink);
+  }
+};
+
+}  // namespace
+}  // namespace ec::torch::script
+
+namespace ec {
+
+const Frontend& torchscript_frontend() {
+  static const torch::script::TorchScriptFrontend kFrontend;
+  return kFrontend;
+}
+
+Result<std::unique_ptr<Graph>> import_torchscript(const Blob& file,
+                                                  const std::filesystem::path& path,
+                                                  const ImportOptions& options,
+                                                  DiagnosticSink& sink) {
+  const auto report = [&](Error error) {
+    if (!sink.has_errors()) sink.report(std::move(error).file(path.string()));
+    return sink.first_error();
+  };
+  Result<torch::Archive> archive = torch::Archive::open(file);
+  if (!archive.ok()) return report(std::move(archive).error());
+  Result<std::unique_ptr<Graph>> graph =
+      torch::script::import_archive(*archive, options, sink);
+  if (!graph.ok()) return report(std::move(graph).error());
+  (*graph)->set_name(path.stem().string().empty() ? "main" : path.stem().string());
+  return graph;
+}
+
+}  // namespace ec

@@ -1,0 +1,20 @@
+// Bounds on what an archive may ask for. Real models stay far below; hostile ones must not win.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ec::torch::script {
+
+// Expressions, statements and calls that are being evaluated inside each other.
+inline constexpr int kMaxNesting = 1500;
+// Method and function calls inside each other.
+inline constexpr int kMaxCalls = 150;
+// Statements that run at all: loops are unrolled, so this bounds them, too.
+inline constexpr int64_t kMaxSteps = 5'000'000;
+// Operations that the program may become.
+inline constexpr size_t max_operations(size_t file_size) { return 100'000 + file_size / 16; }
+// Items of a list that a program builds, characters of a text.
+inline constexpr size_t kMaxItems = 1'000'000;
+
+}  // namespace ec::torch::script

@@ -1,0 +1,48 @@
+#include "frontend/torch/script/nesting.h"
+
+#include "frontend/torch/script/limits.h"
+
+namespace ec::torch::script {
+namespace {
+
+constexpr int kMaxValueDepth = 64;
+
+class Walk {
+ public:
+  explicit Walk(const void* container) : container_(container) {}
+
+  Status visit(const TorchValue& value, int depth) {
+    if (depth > kMaxValueDepth) return Error(Code::TooDeep, "lists and tuples nest too deep");
+    if (++count_ > kMaxItems) return Error(Code::TooLarge, "lists and tuples hold too much");
+    if (const auto* dict = value.get_if<TorchValue::Dict>()) {
+      EC_CHECK_OK(check(dict->get()));
+      for (const auto& [key, item] : (*dict)->items) {
+        EC_CHECK_OK(visit(key, depth + 1));
+        EC_CHECK_OK(visit(item, depth + 1));
+      }
+      return {};
+    }
+    const std::vector<TorchValue>* items = value.items();
+    if (items == nullptr) return {};
+    if (const auto* list = value.get_if<TorchValue::List>()) EC_CHECK_OK(check(list->get()));
+    for (const TorchValue& item : *items) EC_CHECK_OK(visit(item, depth + 1));
+    return {};
+  }
+
+ private:
+  Status check(const void* seen) const {
+    if (seen != container_) return {};
+    return Error(Code::TooDeep, "a list contains itself");
+  }
+
+  const void* container_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+Status check_nesting(const TorchValue& value, const void* container) {
+  return Walk(container).visit(value, 0);
+}
+
+}  // namespace ec::torch::script
