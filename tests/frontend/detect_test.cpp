@@ -53,6 +53,27 @@ TEST(Detect, ArchivesByTheNamesInside) {
   EXPECT_NE(name_of(zip({"readme.txt"})).find("ZIP"), std::string::npos);
 }
 
+// Files that torch.save wrote: what they are, and lines of Python with the file's own name.
+TEST(Detect, FilesOfTorchSave) {
+  const auto described = [](const std::string& name) {
+    const fs::path path = fs::path(EC_TORCH_MODELS) / name;
+    std::ifstream file(path, std::ios::binary);
+    const std::string content{std::istreambuf_iterator<char>(file), {}};
+    const auto format = detect_format(std::as_bytes(std::span<const char>(content)), path);
+    return format ? format->name + "\n" + format->hint : std::string();
+  };
+  const std::string weights = described("reject_state_dict.pth");
+  EXPECT_NE(weights.find("a PyTorch state_dict"), std::string::npos) << weights;
+  EXPECT_NE(weights.find("load_state_dict(torch.load(\"reject_state_dict.pth\"))"),
+            std::string::npos)
+      << weights;
+  EXPECT_NE(weights.find("torch.jit.trace"), std::string::npos) << weights;
+  const std::string module = described("reject_pickled_module.pth");
+  EXPECT_NE(module.find("class 'torch.nn.modules.linear.Linear'"), std::string::npos) << module;
+  const std::string legacy = described("reject_state_dict_legacy.pth");
+  EXPECT_NE(legacy.find("before 1.6"), std::string::npos) << legacy;
+}
+
 TEST(Detect, TextAndTensorFlow) {
   EXPECT_NE(name_of("version https://git-lfs.github.com/spec/v1\noid ...").find("LFS"),
             std::string::npos);

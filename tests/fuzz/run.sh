@@ -6,7 +6,7 @@ set -euo pipefail
 build=$(realpath "$1") seconds=$2
 seeds=$(dirname "$(realpath "$0")")/seeds
 status=0
-for reader in onnx tflite ecir arrays images; do
+for reader in onnx tflite torch ecir arrays images; do
   work=$build/corpus/$reader
   mkdir -p "$work"
   echo "== $reader, $seconds s"
