@@ -1,0 +1,447 @@
+// Operators on quantised tensors with packed weights: the float op between dequantize and quantize,
+// with the file's parameters.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/torch/aten/convolution.h"
+#include "frontend/torch/aten/linear.h"
+#include "frontend/torch/aten/quantization.h"
+#include "frontend/torch/aten/table.h"
+
+namespace ec::torch {
+namespace {
+
+Result<ec::Tensor*> real(Call& c, std::string_view name) {
+  return dequantized(c.site(), c.ref(name));
+}
+
+// The result with the parameters that the call states, in the element type of the input.
+Result<TorchValue> requantize(Call& c, ec::Tensor* y, std::string_view scale,
+                              std::string_view zero_point, DType dtype) {
+  auto quant = std::make_shared<QuantParams>(per_tensor(c.number(scale), c.integer(zero_point)));
+  EC_TRY(TensorRef result, quantized(c.site(), y, std::move(quant), dtype));
+  return TorchValue(std::move(result));
+}
+
+DType input_dtype(Call& c) { return c.tensor(c.schema().args.front().name)->dtype(); }
+
+Result<ec::Tensor*> activated(Call& c, ec::Tensor* y, bool relu) {
+  return relu ? c.add(OpKind::Relu, {y}) : Result<ec::Tensor*>(y);
+}
+
+// --- weighted sums
+// -------------------------------------------------------------------------------------------------
+
+template <class T>
+Result<const T*> packed(Call& c, std::string_view name) {
+  const auto* value = c.arg(name).get_if<std::shared_ptr<const T>>();
+  if (value != nullptr && *value != nullptr) return value->get();
+  return c.fail(Code::TypeMismatch, "argument '" + std::string(name) + "' holds no packed weights");
+}
+
+Result<ec::Tensor*> convolve_packed(Call& c, ec::Tensor* x, const PackedConv& conv) {
+  EC_TRY(ec::Tensor * weight, dequantized(c.site(), conv.weight));
+  // One-dimensional convolutions are packed with a height of 1.
+  const bool flat = c.rank(weight) == 4 && c.rank(x) == 3;
+  if (flat) {
+    EC_TRY(x, c.unsqueeze(x, {2}));
+  }
+  const auto spatial = static_cast<size_t>(std::max<int64_t>(c.rank(weight) - 2, 0));
+  const auto fitted = [&](Ints values, int64_t fill) {
+    if (values.size() == 1) values.insert(values.begin(), spatial - 1, fill);
+    values.resize(spatial, fill);
+    return values;
+  };
+  Ints pads = fitted(conv.padding, 0);
+  pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<ptrdiff_t>(spatial));
+  ec::Tensor* y = nullptr;
+  if (conv.transposed) {
+    ConvTransposeAttrs attrs;
+    attrs.strides = fitted(conv.stride, 1);
+    attrs.dilations = fitted(conv.dilation, 1);
+    attrs.output_padding = fitted(conv.output_padding, 0);
+    attrs.pads = std::move(pads);
+    attrs.groups = conv.groups;
+    EC_TRY(y, convolve_transposed(c, x, weight, conv.bias, attrs));
+  } else {
+    ConvAttrs attrs;
+    attrs.strides = fitted(conv.stride, 1);
+    attrs.dilations = fitted(conv.dilation, 1);
+    attrs.pads = std::move(pads);
+    attrs.groups = conv.groups;
+    EC_TRY(y, convolve(c, x, weight, conv.bias, attrs));
+  }
+  return flat ? c.squeeze(y, {2}) : Result<ec::Tensor*>(y);
+}
+
+template <bool kRelu>
+Result<TorchValue> conv(Call& c) {
+  EC_TRY(const PackedConv* weights, packed<PackedConv>(c, "packed_weight"));
+  EC_TRY(ec::Tensor * x, real(c, "qx"));
+  EC_TRY(ec::Tensor * y, convolve_packed(c, x, *weights));
+  EC_TRY(y, activated(c, y, kRelu));
+  return requantize(c, y, "output_scale", "output_zero_point", input_dtype(c));
+}
+
+Result<ec::Tensor*> multiply_packed(Call& c, ec::Tensor* x, const PackedLinear& weights) {
+  EC_TRY(ec::Tensor * weight, dequantized(c.site(), weights.weight));
+  return linear(c, x, weight, weights.bias);
+}
+
+template <bool kRelu>
+Result<TorchValue> linear_static(Call& c) {
+  EC_TRY(const PackedLinear* weights, packed<PackedLinear>(c, "W_prepack"));
+  EC_TRY(ec::Tensor * x, real(c, "X"));
+  EC_TRY(ec::Tensor * y, multiply_packed(c, x, *weights));
+  EC_TRY(y, activated(c, y, kRelu));
+  return requantize(c, y, "Y_scale_i", "Y_zero_point_i", input_dtype(c));
+}
+
+// --- activations quantised by their own range while the model runs
+// ----------------------------------------------------------------------------------------------
+
+// The nearest of 2^7 or 2^8 steps over the range of x widened to hold 0.
+Result<ec::Tensor*> nearest_steps(Call& c, ec::Tensor* x, bool reduce_range) {
+  if (!reduce_range) {
+    EC_TRY(const Tensors q, c.add_many(OpKind::DynamicQuantize, {x}, {}, 3));
+    return c.add(OpKind::Dequantize, {q[0], q[1], q[2]}, DequantizeAttrs{});
+  }
+  EC_TRY(const std::vector<TorchValue> chosen,
+         c.ops("quantized_decomposed::choose_qparams.tensor",
+               {x, 0, 127, 0x1p-126, scalar_type_of(DType::U8)}));
+  ec::Tensor* scale = chosen[0].tensor();
+  EC_TRY(ec::Tensor * zero, c.cast(chosen[1].tensor(), DType::U8));
+  QuantizeAttrs attrs;
+  attrs.dtype = DType::U8;
+  EC_TRY(ec::Tensor * q, c.add(OpKind::Quantize, {x, scale, zero}, attrs));
+  EC_TRY(q, c.add(OpKind::Min, {q, c.scalar(DType::U8, 127)}));
+  return c.add(OpKind::Dequantize, {q, scale, zero}, DequantizeAttrs{});
+}
+
+template <bool kRelu>
+Result<ec::Tensor*> linear_dynamic(Call& c) {
+  EC_TRY(const PackedLinear* weights, packed<PackedLinear>(c, "W_prepack"));
+  EC_TRY(ec::Tensor * x, nearest_steps(c, c.tensor("X"), c.boolean("reduce_range")));
+  EC_TRY(ec::Tensor * y, multiply_packed(c, x, *weights));
+  return activated(c, y, kRelu);
+}
+
+Result<Tensors> split_gates(Call& c, ec::Tensor* x, int64_t count) {
+  AxisAttrs attrs;
+  attrs.axis = c.rank(x) - 1;
+  return c.add_many(
+      OpKind::Split,
+      {x, c.int_list(Ints(static_cast<size_t>(count), c.size(x, attrs.axis) / count))}, attrs,
+      static_cast<size_t>(count));
+}
+
+struct LstmState {
+  ec::Tensor* hidden;
+  ec::Tensor* cell;
+};
+
+// One step from the sums of the gates i, f, g, o.
+Result<LstmState> lstm_step(Call& c, ec::Tensor* sums, const LstmState& state) {
+  EC_TRY(Tensors g, split_gates(c, sums, 4));
+  for (const size_t i : {0, 1, 3}) {
+    EC_TRY(g[i], c.add(OpKind::Sigmoid, {g[i]}));
+  }
+  EC_TRY(g[2], c.add(OpKind::Tanh, {g[2]}));
+  EC_TRY(ec::Tensor * kept, c.add(OpKind::Mul, {g[1], state.cell}));
+  EC_TRY(ec::Tensor * added, c.add(OpKind::Mul, {g[0], g[2]}));
+  EC_TRY(ec::Tensor * cell, c.add(OpKind::Add, {kept, added}));
+  EC_TRY(ec::Tensor * squashed, c.add(OpKind::Tanh, {cell}));
+  EC_TRY(ec::Tensor * hidden, c.add(OpKind::Mul, {g[3], squashed}));
+  return LstmState{hidden, cell};
+}
+
+// The input's products are quantised for the whole sequence at once, the state's at each step, so
+// the sequence is unrolled.
+Result<std::vector<TorchValue>> quantized_lstm(Call& c) {
+  ec::Tensor* x = c.tensor("input");
+  const Tensors initial = c.tensors("hx");
+  const std::vector<TorchValue> params = c.items("params");
+  const int64_t layers = c.integer("num_layers");
+  const bool batch_first = c.boolean("batch_first");
+  const size_t directions = c.boolean("bidirectional") ? 2 : 1;
+  if (c.rank(x) != 3 || initial.size() != 2)
+    return c.unsupported("this form of a quantised LSTM");
+  if (layers < 1 || params.size() != directions * static_cast<size_t>(layers))
+    return c.fail(Code::BadArity, "parameters of " + std::to_string(layers) + " layers are missing");
+  if (batch_first) {
+    EC_TRY(x, c.transpose(x, {1, 0, 2}));
+  }
+  const int64_t length = c.size(x, 0);
+  if (length < 1 || length > 4096) return c.unsupported("sequences of this length");
+  Tensors hiddens, cells;
+  for (size_t layer = 0; layer < static_cast<size_t>(layers); ++layer) {
+    Tensors outputs;
+    for (size_t d = 0; d < directions; ++d) {
+      const size_t at = layer * directions + d;
+      const auto* cell = params[at].get_if<TorchValue::Cell>();
+      if (cell == nullptr || *cell == nullptr)
+        return c.fail(Code::TypeMismatch, "an item of 'params' holds no packed weights");
+      const PackedCell& weights = **cell;
+      EC_TRY(ec::Tensor * stepped, nearest_steps(c, x, weights.reduce_range));
+      EC_TRY(ec::Tensor * products, multiply_packed(c, stepped, weights.input));
+      ec::Tensor* place = c.scalar(DType::I64, static_cast<double>(at));
+      LstmState state{};
+      EC_TRY(state.hidden, c.gather(initial[0], place, 0));
+      EC_TRY(state.cell, c.gather(initial[1], place, 0));
+      Tensors steps(static_cast<size_t>(length));
+      for (int64_t i = 0; i < length; ++i) {
+        const int64_t t = d == 0 ? i : length - 1 - i;
+        EC_TRY(ec::Tensor * own,
+               c.gather(products, c.scalar(DType::I64, static_cast<double>(t)), 0));
+        EC_TRY(ec::Tensor * h, nearest_steps(c, state.hidden, weights.reduce_range));
+        EC_TRY(h, multiply_packed(c, h, weights.hidden));
+        EC_TRY(ec::Tensor * sums, c.add(OpKind::Add, {own, h}));
+        EC_TRY(state, lstm_step(c, sums, state));
+        EC_TRY(steps[static_cast<size_t>(t)], c.unsqueeze(state.hidden, {0}));
+      }
+      EC_TRY(ec::Tensor * output, c.concat(std::move(steps), 0));
+      outputs.push_back(output);
+      EC_TRY(ec::Tensor * last_hidden, c.unsqueeze(state.hidden, {0}));
+      EC_TRY(ec::Tensor * last_cell, c.unsqueeze(state.cell, {0}));
+      hiddens.push_back(last_hidden);
+      cells.push_back(last_cell);
+    }
+    EC_TRY(x, c.concat(std::move(outputs), 2));
+  }
+  if (batch_first) {
+    EC_TRY(x, c.transpose(x, {1, 0, 2}));
+  }
+  EC_TRY(ec::Tensor * hidden, c.concat(std::move(hiddens), 0));
+  EC_TRY(ec::Tensor * cell, c.concat(std::move(cells), 0));
+  return std::vector<TorchValue>{x, hidden, cell};
+}
+
+// --- element-wise
+// --------------------------------------------------------------------------------------------------
+
+template <OpKind kKind, bool kRelu>
+Result<TorchValue> combine(Call& c) {
+  EC_TRY(ec::Tensor * a, real(c, "qa"));
+  EC_TRY(ec::Tensor * b, real(c, "qb"));
+  EC_TRY(ec::Tensor * y, c.add(kKind, {a, b}));
+  EC_TRY(y, activated(c, y, kRelu));
+  return requantize(c, y, "scale", "zero_point", input_dtype(c));
+}
+
+Result<TorchValue> matmul(Call& c) {
+  EC_TRY(ec::Tensor * a, real(c, "qa"));
+  EC_TRY(ec::Tensor * b, real(c, "qb"));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::MatMul, {a, b}, MatMulAttrs{}));
+  return requantize(c, y, "scale", "zero_point", input_dtype(c));
+}
+
+// With a number: the parameters move so that the integers stay as they are.
+template <OpKind kKind, bool kRelu>
+Result<TorchValue> combine_number(Call& c) {
+  const TensorRef x = c.ref("qa");
+  if (!x.quant) return c.fail(Code::TypeMismatch, "the operand is not quantised");
+  const double number = c.number("b");
+  EC_TRY(ec::Tensor * a, dequantized(c.site(), x));
+  EC_TRY(ec::Tensor * y, c.add(kKind, {a, c.scalar(a->dtype(), number)}));
+  EC_TRY(y, activated(c, y, kRelu));
+  const double scale = x.quant->scales.front();
+  const int64_t zero = x.quant->zero_points.front();
+  const DType dtype = x.tensor->dtype();
+  const int64_t low = lowest_integer(dtype), high = static_cast<int64_t>(highest_integer(dtype));
+  QuantParams quant = per_tensor(scale, zero);
+  if (kKind == OpKind::Mul) {
+    if (number == 0) quant = per_tensor(1, 0);
+    if (number > 0) quant = per_tensor(scale * number, zero);
+    if (number < 0) quant = per_tensor(scale * -number, low + high - zero);
+  } else {
+    const auto shift = static_cast<int64_t>(std::nearbyint(number / scale));
+    const int64_t moved = zero - shift;
+    if (moved >= low && moved <= high) {
+      quant = per_tensor(scale, moved);
+    } else {  // the range grows to hold both ends
+      const double span = static_cast<double>(high - low);
+      const double wider = moved < low ? static_cast<double>(high - moved) / span
+                                       : static_cast<double>(moved - low) / span;
+      quant = per_tensor(scale * wider, moved < low ? low : high);
+    }
+  }
+  EC_TRY(TensorRef result,
+         quantized(c.site(), y, std::make_shared<QuantParams>(std::move(quant)), dtype));
+  return TorchValue(std::move(result));
+}
+
+Result<TorchValue> cat(Call& c) {
+  const std::vector<TorchValue> items = c.items("qx");
+  const auto* first = items.empty() ? nullptr : items.front().get_if<TensorRef>();
+  if (first == nullptr || !first->quant)
+    return c.fail(Code::TypeMismatch, "the operands are not quantised");
+  std::vector<TorchValue> reals;
+  for (const TorchValue& item : items) {
+    EC_TRY(const TensorRef ref, as_tensor(c.site(), item));
+    EC_TRY(ec::Tensor * x, dequantized(c.site(), ref));
+    reals.emplace_back(x);
+  }
+  EC_TRY(ec::Tensor * y, c.op("aten::cat", {TorchValue::list(std::move(reals)), c.integer("dim")}));
+  auto quant = c.has("scale") ? std::make_shared<QuantParams>(
+                                    per_tensor(c.number("scale"), c.integer("zero_point")))
+                              : std::make_shared<QuantParams>(*first->quant);
+  EC_TRY(TensorRef result,
+         quantized(c.site(), y, std::move(quant), first->tensor->dtype()));
+  return TorchValue(std::move(result));
+}
+
+// The float operator of the same meaning on the first argument and those named here.
+Result<TorchValue> as_float(Call& c, std::string_view op, std::vector<TorchValue> rest) {
+  EC_TRY(ec::Tensor * x, real(c, c.schema().args.front().name));
+  rest.insert(rest.begin(), x);
+  EC_TRY(ec::Tensor * y, c.op(op, std::move(rest)));
+  return requantize(c, y, "output_scale", "output_zero_point", input_dtype(c));
+}
+Result<TorchValue> hardswish(Call& c) { return as_float(c, "aten::hardswish", {}); }
+Result<TorchValue> sigmoid(Call& c) { return as_float(c, "aten::sigmoid", {}); }
+Result<TorchValue> leaky_relu(Call& c) {
+  return as_float(c, "aten::leaky_relu", {c.number("negative_slope")});
+}
+Result<TorchValue> elu(Call& c) {
+  return as_float(c, "aten::elu", {c.number("alpha"), c.number("scale"), c.number("input_scale")});
+}
+Result<TorchValue> celu(Call& c) { return as_float(c, "aten::celu", {c.number("alpha")}); }
+Result<TorchValue> prelu(Call& c) { return as_float(c, "aten::prelu", {c.tensor("weight")}); }
+Result<TorchValue> softmax(Call& c) { return as_float(c, "aten::softmax", {c.integer("dim")}); }
+Result<TorchValue> layer_norm(Call& c) {
+  return as_float(c, "aten::layer_norm",
+                  {c.arg("normalized_shape"), c.arg("weight"), c.arg("bias"), c.number("eps")});
+}
+Result<TorchValue> group_norm(Call& c) {
+  return as_float(c, "aten::group_norm",
+                  {c.integer("num_groups"), c.arg("weight"), c.arg("bias"), c.number("eps")});
+}
+Result<TorchValue> instance_norm(Call& c) {
+  return as_float(c, "aten::instance_norm",
+                  {c.arg("weight"), c.arg("bias"), TorchValue(), TorchValue(), true, 0.0,
+                   c.number("eps"), false});
+}
+template <bool kRelu>
+Result<TorchValue> batch_norm(Call& c) {
+  EC_TRY(ec::Tensor * x, real(c, "qx"));
+  EC_TRY(ec::Tensor * y,
+         c.op("aten::batch_norm", {x, c.arg("weight"), c.arg("bias"), c.arg("mean"), c.arg("var"),
+                                   false, 0.0, c.number("eps"), false}));
+  EC_TRY(y, activated(c, y, kRelu));
+  return requantize(c, y, "output_scale", "output_zero_point", input_dtype(c));
+}
+
+// --- packing
+// -------------------------------------------------------------------------------------------------------
+
+template <bool kTransposed>
+Result<TorchValue> conv_prepack(Call& c) {
+  PackedConv conv;
+  conv.weight = c.ref("weight");
+  conv.bias = c.tensor("bias");
+  conv.stride = c.ints("stride");
+  conv.padding = c.ints("padding");
+  conv.dilation = c.ints("dilation");
+  conv.groups = c.integer("groups");
+  conv.transposed = kTransposed;
+  if (kTransposed) conv.output_padding = c.ints("output_padding");
+  return TorchValue(TorchValue::Conv(std::make_shared<PackedConv>(std::move(conv))));
+}
+
+Result<TorchValue> linear_prepack(Call& c) {
+  return TorchValue(TorchValue::Linear(
+      std::make_shared<PackedLinear>(PackedLinear{c.ref("W"), c.tensor("B")})));
+}
+
+#define EC_CONV "(Tensor qx, Packed packed_weight, float output_scale, int output_zero_point) -> Tensor"
+#define EC_LINEAR "(Tensor X, Packed W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor"
+#define EC_DYNAMIC "(Tensor X, Packed W_prepack, bool reduce_range=False) -> Tensor"
+#define EC_PAIR "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor"
+#define EC_NUMBER "(Tensor qa, Scalar b) -> Tensor"
+#define EC_OUT "float output_scale, int output_zero_point"
+#define EC_PREPACK \
+  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Packed"
+#define EC_PREPACK_TRANSPOSED                                                            \
+  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, "    \
+  "int[] dilation, int groups) -> Packed"
+
+constexpr OperatorRow kRows[] = {
+    {"quantized::conv1d" EC_CONV, conv<false>, true},
+    {"quantized::conv1d_relu" EC_CONV, conv<true>, true},
+    {"quantized::conv2d.new" EC_CONV, conv<false>, true},
+    {"quantized::conv2d_relu.new" EC_CONV, conv<true>, true},
+    {"quantized::conv3d.new" EC_CONV, conv<false>, true},
+    {"quantized::conv3d_relu.new" EC_CONV, conv<true>, true},
+    {"quantized::conv_transpose1d" EC_CONV, conv<false>, true},
+    {"quantized::conv_transpose2d" EC_CONV, conv<false>, true},
+    {"quantized::conv_transpose3d" EC_CONV, conv<false>, true},
+    {"quantized::linear" EC_LINEAR, linear_static<false>, true},
+    {"quantized::linear_relu" EC_LINEAR, linear_static<true>, true},
+    {"quantized::linear_dynamic" EC_DYNAMIC, linear_dynamic<false>, true},
+    {"quantized::linear_relu_dynamic" EC_DYNAMIC, linear_dynamic<true>, true},
+    {"aten::quantized_lstm.input(Tensor input, Tensor[] hx, Any params, bool has_biases, "
+     "int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, *, "
+     "ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)",
+     quantized_lstm, true},
+    {"quantized::add" EC_PAIR, combine<OpKind::Add, false>, true},
+    {"quantized::add_relu" EC_PAIR, combine<OpKind::Add, true>, true},
+    {"quantized::mul" EC_PAIR, combine<OpKind::Mul, false>, true},
+    {"quantized::mul_relu" EC_PAIR, combine<OpKind::Mul, true>, true},
+    {"quantized::matmul" EC_PAIR, matmul, true},
+    {"quantized::add_scalar" EC_NUMBER, combine_number<OpKind::Add, false>, true},
+    {"quantized::add_scalar_relu" EC_NUMBER, combine_number<OpKind::Add, true>, true},
+    {"quantized::add.Scalar" EC_NUMBER, combine_number<OpKind::Add, false>, true},
+    {"quantized::mul_scalar" EC_NUMBER, combine_number<OpKind::Mul, false>, true},
+    {"quantized::mul_scalar_relu" EC_NUMBER, combine_number<OpKind::Mul, true>, true},
+    {"quantized::mul.Scalar" EC_NUMBER, combine_number<OpKind::Mul, false>, true},
+    {"quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", cat, true},
+    {"quantized::hardswish(Tensor input, " EC_OUT ") -> Tensor", hardswish, true},
+    {"quantized::sigmoid(Tensor qx, " EC_OUT ") -> Tensor", sigmoid, true},
+    {"quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, " EC_OUT
+     ") -> Tensor",
+     leaky_relu, true},
+    {"quantized::elu(Tensor self, " EC_OUT
+     ", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+     elu, true},
+    {"quantized::celu(Tensor self, " EC_OUT ", Scalar alpha=1) -> Tensor", celu, true},
+    {"quantized::prelu(Tensor qx, Tensor weight, " EC_OUT ") -> Tensor", prelu, true},
+    {"quantized::softmax(Tensor qx, int dim, " EC_OUT ") -> Tensor", softmax, true},
+    {"quantized::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
+     "float eps, " EC_OUT ") -> Tensor",
+     layer_norm, true},
+    {"quantized::group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, "
+     "float eps, " EC_OUT ") -> Tensor",
+     group_norm, true},
+    {"quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, " EC_OUT
+     ") -> Tensor",
+     instance_norm, true},
+    {"quantized::batch_norm(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, "
+     "float eps, " EC_OUT ") -> Tensor",
+     batch_norm<false>, true},
+    {"quantized::batch_norm1d(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, "
+     "float eps, " EC_OUT ") -> Tensor",
+     batch_norm<false>, true},
+    {"quantized::batch_norm2d(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, "
+     "float eps, " EC_OUT ") -> Tensor",
+     batch_norm<false>, true},
+    {"quantized::batch_norm2d_relu(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, "
+     "Tensor var, float eps, " EC_OUT ") -> Tensor",
+     batch_norm<true>, true},
+    {"quantized::batch_norm3d(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, "
+     "float eps, " EC_OUT ") -> Tensor",
+     batch_norm<false>, true},
+    {"quantized::conv1d_prepack" EC_PREPACK, conv_prepack<false>, true},
+    {"quantized::conv2d_prepack" EC_PREPACK, conv_prepack<false>, true},
+    {"quantized::conv3d_prepack" EC_PREPACK, conv_prepack<false>, true},
+    {"quantized::conv_prepack" EC_PREPACK, conv_prepack<false>, true},
+    {"quantized::conv_transpose1d_prepack" EC_PREPACK_TRANSPOSED, conv_prepack<true>, true},
+    {"quantized::conv_transpose2d_prepack" EC_PREPACK_TRANSPOSED, conv_prepack<true>, true},
+    {"quantized::conv_transpose3d_prepack" EC_PREPACK_TRANSPOSED, conv_prepack<true>, true},
+    {"quantized::linear_prepack(Tensor W, Tensor? B=None) -> Packed", linear_prepack, true},
+};
+
+}  // namespace
+
+const std::span<const OperatorRow> kQuantizedRows = kRows;
+
+}  // namespace ec::torch
