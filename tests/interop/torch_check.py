@@ -42,8 +42,11 @@ def run(binary: str, model: pathlib.Path, inputs: list[np.ndarray], more: list[s
             command += ["-i", str(path), "--input-shape", f"{i}:{'x'.join(map(str, value.shape))}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
-            lines = [l for l in (done.stderr + done.stdout).splitlines() if "error" in l or "message" in l]
-            return (lines or [f"exit code {done.returncode}"])[0].strip()
+            try:
+                faults = [d for d in json.loads(done.stdout)["diagnostics"] if d["severity"] == "error"]
+                return " ".join([faults[0]["code"], faults[0].get("node", ""), faults[0]["message"], *faults[0]["notes"]])
+            except (ValueError, IndexError):
+                return f"exit code {done.returncode}: {done.stderr.strip()[-200:]}"
         report = json.loads(done.stdout)
         return [np.load(o["file"]) for o in report["result"]["outputs"]]
 

@@ -40,7 +40,10 @@ class Joiner {
       return TorchValue(std::make_shared<TorchTuple>(
           TorchTuple{std::move(*items), (*x)->class_name, (*x)->field_names}));
     }
-    if (same_value(a, b).value_or(false)) return a;
+    if (same_object<TorchValue::Dict>(a, b) || same_object<TorchValue::Linear>(a, b) ||
+        same_object<TorchValue::Conv>(a, b) || same_object<TorchValue::Cell>(a, b) ||
+        same_value(a, b).value_or(false))
+      return a;
     return std::nullopt;
   }
 
@@ -52,6 +55,12 @@ class Joiner {
   }
 
  private:
+  template <class Pointer>
+  static bool same_object(const TorchValue& a, const TorchValue& b) {
+    const auto *x = a.get_if<Pointer>(), *y = b.get_if<Pointer>();
+    return x != nullptr && y != nullptr && *x == *y;
+  }
+
   static bool is_scalar(const TorchValue& value) { return value.is_number() || value.is<SymScalar>(); }
 
   static SymScalar::Kind kind_of(const TorchValue& value) {

@@ -112,7 +112,9 @@ class Planner {
     const bool optional = type.starts_with("Optional[");
     const std::string inner =
         optional ? type.substr(9, type.size() - 10) : type;
-    if (inner == "Tensor" && (!optional || shape_is_given(parameter.name)))
+    const std::string position = std::to_string(signature_.tensors.size());
+    if (inner == "Tensor" &&
+        (!optional || shape_is_given(parameter.name) || shape_is_given(position)))
       return tensor(parameter.name, std::nullopt);
     if (inner == "List[Tensor]" || inner.starts_with("Tuple[Tensor")) return container(parameter, inner);
     InputPlan plan;

@@ -183,7 +183,8 @@ Result<std::vector<Token>> Lexer::run() {
   EC_CHECK_OK(line_start());
   while (at_ < source_.size()) EC_CHECK_OK(token());
   if (brackets_ != 0) return fail("a bracket is not closed");
-  add(Token::Kind::Newline, at_);
+  if (!tokens_.empty() && tokens_.back().kind != Token::Kind::Newline)
+    add(Token::Kind::Newline, at_);
   for (; indents_.size() > 1; indents_.pop_back()) add(Token::Kind::Dedent, at_);
   add(Token::Kind::End, at_);
   return std::move(tokens_);
