@@ -122,7 +122,12 @@ std::string mutate(const Seed& seed, int index, std::string& what) {
   fuzz::FlatMutator bytes(number);
   if (code.pick(4) == 0) return bytes.mutate(seed.bytes, what);
   Records records = seed.records;
-  const size_t which = code.pick(records.size());
+  size_t which = code.pick(records.size());
+  // Mostly what is interpreted: weights and source ranges break little.
+  const auto interpreted = [&](const std::string& name) {
+    return name.ends_with(".py") || name.ends_with("data.pkl") || name.ends_with("constants.pkl");
+  };
+  while (!interpreted(records[which].first) && code.pick(8) != 0) which = code.pick(records.size());
   auto& [name, content] = records[which];
   what = name + ": ";
   if (code.pick(20) == 0) {

@@ -102,8 +102,10 @@ TEST(Parser, Statements) {
       "    return x\n"
       "  with g:\n"
       "    z = x\n"
-      "  return y\n");
-  ASSERT_EQ(statements.size(), 9u);
+      "  return y\n"
+      "  aux : Optional[Tensor] = None\n");
+  ASSERT_EQ(statements.size(), 10u);
+  EXPECT_EQ(statements[9].targets, std::vector<std::string>{"aux"});
   EXPECT_TRUE(statements[0].unpack);
   EXPECT_FALSE(statements[1].unpack);
   EXPECT_EQ(statements[2].values.size(), 2u);

@@ -276,12 +276,10 @@ std::vector<Functionalizer::Write> Functionalizer::end_branch() {
   // A version is never given twice: views taken in the branch must not pass for later ones.
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
     change->alias->value = change->value;
-    if (change->alias->base) {
+    if (change->alias->base)
       change->alias->version = change->version;
-    } else {
+    else
       ++change->alias->version;
-      // Views that were in step before the branch still are.
-    }
   }
   return writes;
 }

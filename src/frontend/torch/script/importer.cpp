@@ -176,11 +176,11 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
   if (graph_->outputs().empty())
     return Error(Code::UnsupportedFormat, "the model returns nothing")
         .hint("save a module whose forward() returns tensors");
-  if (!interpreter.changed_state().empty())
+  if (const auto changed = interpreter.changed_state(); !changed.empty())
     sink_.warn(Code::UnsupportedOpForm,
                fmt::format("the state '{}' starts from its first value in every run; PyTorch keeps "
                            "it from one call to the next",
-                           printable(interpreter.changed_state().front())));
+                           printable(changed.front())));
   graph_->metadata()["source_format"] = "torchscript";
   graph_->metadata()["torch.class"] = interpreter.root()->class_name;
   return std::move(graph_);
@@ -190,13 +190,20 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
                                                   const ImportOptions& options,
                                                   DiagnosticSink& sink) {
   EC_CHECK_OK(check_version(archive));
-  Import first(archive, options, sink);
+  DiagnosticSink first_sink, second_sink;
+  const auto keep = [&](const DiagnosticSink& kept) {
+    for (const Diagnostic& diagnostic : kept.diagnostics()) sink.report(diagnostic);
+  };
+  Import first(archive, options, first_sink);
   Result<std::unique_ptr<ec::Graph>> graph = first.run({});
-  if (first.index_inputs().empty()) return graph;
-  // Once more with whole numbers where they are used as indices.
-  Import second(archive, options, sink);
-  Result<std::unique_ptr<ec::Graph>> again = second.run(first.index_inputs());
-  return again.ok() || graph.ok() == false ? std::move(again) : std::move(graph);
+  if (!first.index_inputs().empty()) {
+    // Once more with whole numbers where they are used as indices.
+    Import second(archive, options, second_sink);
+    Result<std::unique_ptr<ec::Graph>> again = second.run(first.index_inputs());
+    if (again.ok()) return keep(second_sink), std::move(again);
+  }
+  keep(first_sink);
+  return graph;
 }
 
 class TorchScriptFrontend : public Frontend {
@@ -234,15 +241,24 @@ Result<std::unique_ptr<Graph>> import_torchscript(const Blob& file,
                                                   const std::filesystem::path& path,
                                                   const ImportOptions& options,
                                                   DiagnosticSink& sink) {
-  const auto report = [&](Error error) {
-    if (!sink.has_errors()) sink.report(std::move(error).file(path.string()));
+  DiagnosticSink found;
+  const auto forward = [&] {
+    for (Diagnostic diagnostic : found.diagnostics()) {
+      if (diagnostic.file.empty()) diagnostic.file = path.string();
+      sink.report(std::move(diagnostic));
+    }
+  };
+  const auto fail = [&](Error error) {
+    if (!found.has_errors()) found.report(std::move(error));
+    forward();
     return sink.first_error();
   };
   Result<torch::Archive> archive = torch::Archive::open(file);
-  if (!archive.ok()) return report(std::move(archive).error());
+  if (!archive.ok()) return fail(std::move(archive).error());
   Result<std::unique_ptr<Graph>> graph =
-      torch::script::import_archive(*archive, options, sink);
-  if (!graph.ok()) return report(std::move(graph).error());
+      torch::script::import_archive(*archive, options, found);
+  if (!graph.ok()) return fail(std::move(graph).error());
+  forward();
   (*graph)->set_name(path.stem().string().empty() ? "main" : path.stem().string());
   return graph;
 }

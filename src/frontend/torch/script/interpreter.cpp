@@ -75,6 +75,13 @@ Status Interpreter::load() {
   return {};
 }
 
+std::vector<std::string> Interpreter::changed_state() const {
+  std::vector<std::string> names = changed_state_;
+  const std::vector<std::string> written = data_->written();
+  names.insert(names.end(), written.begin(), written.end());
+  return names;
+}
+
 CallSite Interpreter::site(const std::string& path, const std::string& op_type) const {
   // Code of the root module has no path: its operations go by what they do.
   const std::string plain = op_type.substr(op_type.rfind(':') + 1);

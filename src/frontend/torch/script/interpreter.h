@@ -51,7 +51,7 @@ class Interpreter {
   Functionalizer& functional() { return functional_; }
   CallSite site(const std::string& path, const std::string& op_type) const;
   // Attributes that the program stored into or wrote to: they start anew in every run.
-  const std::vector<std::string>& changed_state() const { return changed_state_; }
+  std::vector<std::string> changed_state() const;
 
   // A new object without attributes.
   std::shared_ptr<Instance> new_instance(std::string class_name, const Definition& definition);

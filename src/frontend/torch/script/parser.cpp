@@ -307,6 +307,12 @@ Result<Statement> Parser::assignment_or_expression() {
       break;
     }
   }
+  // "x : Optional[Tensor] = y": the type says nothing that the value does not.
+  if (left.size() == 1 && left[0].kind == Expr::Kind::Name && accept(":")) {
+    EC_TRY(const Expr type, expression());
+    (void)type;
+    if (!peek().is_symbol("=")) return fail("'=' expected");
+  }
   if (!accept("=")) {
     if (left.size() != 1 || made.unpack) return fail("'=' expected");
     made.kind = Statement::Kind::Expression;

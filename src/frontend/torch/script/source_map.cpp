@@ -11,6 +11,17 @@ namespace {
 
 constexpr size_t kMaxSource = size_t{4} << 20;  // of one function's text; a bound for hostile files
 
+// A trace keeps the stack instead of the source: "net.py(31): forward" comes first.
+std::optional<PythonLine> traced_line(std::string_view stack) {
+  const std::string_view first = stack.substr(0, stack.find('\n'));
+  const size_t close = first.rfind("): ");
+  const size_t open = close == first.npos ? close : first.rfind('(', close);
+  if (open == first.npos) return std::nullopt;
+  const auto line = parse_int(first.substr(open + 1, close - open - 1));
+  if (!line) return std::nullopt;
+  return PythonLine{std::string(first.substr(0, open)), *line, std::string(first.substr(close + 3))};
+}
+
 // ("FORMAT_WITH_STRING_TABLE", (texts...), ((byte, ((texts), file, first line), start, end), ...))
 class Reader {
  public:
@@ -36,12 +47,12 @@ class Reader {
     const PickleNode& source = pickle_[range.items[0]];
     if (source.items.size() < 3) return std::nullopt;
     const std::string_view file = text(pickle_[source.items[1]].integer);
-    if (file.empty()) return std::nullopt;
     std::string code;
     for (const PickleRef piece : pickle_[source.items[0]].items) {
       code += text(pickle_[piece].integer);
       if (code.size() > kMaxSource) return std::nullopt;
     }
+    if (file.empty()) return traced_line(code);
     const int64_t start = pickle_[range.items[1]].integer;
     if (start < 0 || static_cast<size_t>(start) > code.size()) return std::nullopt;
     const std::string_view before = std::string_view(code).substr(0, static_cast<size_t>(start));

@@ -11,7 +11,7 @@ namespace ec::torch::script {
 struct PythonLine {
   std::string file;
   int64_t line = 0;
-  std::string text;  // trimmed
+  std::string text;  // trimmed; of a trace the function's name
 };
 
 class SourceMap {

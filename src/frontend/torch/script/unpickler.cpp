@@ -46,6 +46,14 @@ Result<TorchValue> Unpickler::value(PickleRef ref, const std::string& name) {
   return made;
 }
 
+std::vector<std::string> Unpickler::written() const {
+  std::vector<std::string> names;
+  for (const TorchValue& value : values_)
+    if (const auto* tensor = value.get_if<TensorRef>(); tensor != nullptr && tensor->alias->version > 0)
+      names.push_back(tensor->tensor->name());
+  return names;
+}
+
 Result<TorchValue> Unpickler::make(PickleRef ref, const std::string& name) {
   const PickleNode& node = pickle_[ref];
   switch (node.kind) {

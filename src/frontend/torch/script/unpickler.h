@@ -27,7 +27,8 @@ class Unpickler {
 
   // The value of a node; the same one each time. `name` is the path of the attribute.
   Result<TorchValue> value(PickleRef ref, const std::string& name);
-  const Pickle& pickle() const { return pickle_; }
+  // Tensors that the program wrote to, by name.
+  std::vector<std::string> written() const;
 
  private:
   Result<TorchValue> make(PickleRef ref, const std::string& name);
