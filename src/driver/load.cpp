@@ -6,6 +6,7 @@
 #include "frontend/detect.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/tflite/tflite.h"
+#include "frontend/torch/export/export.h"
 #include "frontend/torch/script/script.h"
 #include "ir/text.h"
 #include "support/file.h"
@@ -24,7 +25,7 @@ Error reported(Error error, const fs::path& path, DiagnosticSink& sink) {
 
 // The front ends of this build.
 const Frontend* const kFrontends[] = {&onnx_frontend(), &tflite_frontend(),
-                                     &torchscript_frontend()};
+                                     &torchscript_frontend(), &torch_export_frontend()};
 
 Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file,
                                     const CompileOptions& options, DiagnosticSink& sink) {

@@ -172,6 +172,13 @@ std::optional<DetectedFormat> detect_format(std::span<const std::byte> content,
   return std::nullopt;
 }
 
+bool is_torch_export(std::span<const std::byte> content) {
+  const std::string_view text = as_text(content);
+  if (!has_bytes(text, 0, "PK\x03\x04")) return false;
+  const ZipNames zip(text);
+  return zip.any("/archive_format") || zip.any("serialized_exported_program.json");
+}
+
 bool is_torchscript(std::span<const std::byte> content) {
   const std::string_view text = as_text(content);
   return has_bytes(text, 0, "PK\x03\x04") && has_torchscript_names(ZipNames(text));

@@ -22,6 +22,8 @@ struct DetectedFormat {
 std::optional<DetectedFormat> detect_format(std::span<const std::byte> content,
                                             const std::filesystem::path& path);
 
+// A torch.export archive of either layout.
+bool is_torch_export(std::span<const std::byte> content);
 // A TorchScript archive: a ZIP file with code and constants.
 bool is_torchscript(std::span<const std::byte> content);
 
