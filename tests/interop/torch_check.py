@@ -65,7 +65,7 @@ def difference(got: np.ndarray, want: np.ndarray) -> float | str:
 def check(binary: str, folder: pathlib.Path, name: str, entry: dict, more: list[str]) -> tuple[bool, str]:
     model = folder / entry.get("file", name + ".pt")
     npz = np.load(folder / f"{name}.npz")
-    keeps_state = "state" in entry.get("note", "")
+    keeps_state = any(word in entry.get("note", "") for word in ("state", "buffer_mutation"))
     calls = [""] + (["call2_"] if f"call2_in0" in npz and not keeps_state else [])
     limit = entry["atol"]
     if entry.get("out_step"):  # biases are rounded to int32: one step of the last quantisation
