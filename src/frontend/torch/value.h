@@ -92,23 +92,23 @@ class TorchValue {
   using Variant = std::variant<std::monostate, bool, int64_t, double, std::string, TensorRef,
                                SymScalar, List, Tuple, Dict, Object, Linear, Conv, Cell>;
 
-  TorchValue() = default;                                            // None
-  TorchValue(bool value) : value_(value) {}                          // NOLINT: values convert
-  TorchValue(int value) : value_(int64_t{value}) {}                  // NOLINT
-  TorchValue(int64_t value) : value_(value) {}                       // NOLINT
-  TorchValue(double value) : value_(value) {}                        // NOLINT
-  TorchValue(std::string value) : value_(std::move(value)) {}        // NOLINT
-  TorchValue(const char* value) : value_(std::string(value)) {}      // NOLINT
+  TorchValue() = default;                                        // None
+  TorchValue(bool value) : value_(value) {}                      // NOLINT: values convert
+  TorchValue(int value) : value_(int64_t{value}) {}              // NOLINT
+  TorchValue(int64_t value) : value_(value) {}                   // NOLINT
+  TorchValue(double value) : value_(value) {}                    // NOLINT
+  TorchValue(std::string value) : value_(std::move(value)) {}    // NOLINT
+  TorchValue(const char* value) : value_(std::string(value)) {}  // NOLINT
   TorchValue(ec::Tensor* value) : value_(TensorRef{value, false, {}, {}}) {}  // NOLINT
-  TorchValue(TensorRef value) : value_(std::move(value)) {}          // NOLINT
-  TorchValue(SymScalar value) : value_(value) {}                     // NOLINT
-  TorchValue(List value) : value_(std::move(value)) {}               // NOLINT
-  TorchValue(Tuple value) : value_(std::move(value)) {}              // NOLINT
-  TorchValue(Dict value) : value_(std::move(value)) {}               // NOLINT
-  TorchValue(Object value) : value_(std::move(value)) {}             // NOLINT
-  TorchValue(Linear value) : value_(std::move(value)) {}             // NOLINT
-  TorchValue(Conv value) : value_(std::move(value)) {}               // NOLINT
-  TorchValue(Cell value) : value_(std::move(value)) {}               // NOLINT
+  TorchValue(TensorRef value) : value_(std::move(value)) {}                   // NOLINT
+  TorchValue(SymScalar value) : value_(value) {}                              // NOLINT
+  TorchValue(List value) : value_(std::move(value)) {}                        // NOLINT
+  TorchValue(Tuple value) : value_(std::move(value)) {}                       // NOLINT
+  TorchValue(Dict value) : value_(std::move(value)) {}                        // NOLINT
+  TorchValue(Object value) : value_(std::move(value)) {}                      // NOLINT
+  TorchValue(Linear value) : value_(std::move(value)) {}                      // NOLINT
+  TorchValue(Conv value) : value_(std::move(value)) {}                        // NOLINT
+  TorchValue(Cell value) : value_(std::move(value)) {}                        // NOLINT
   static TorchValue list(std::vector<TorchValue> items) {
     return std::make_shared<TorchList>(TorchList{std::move(items)});
   }

@@ -36,7 +36,8 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 Imported import(const std::string& name, Shapes shapes = {}) {
   Imported result;
-  auto graph = torch_export_frontend().import(model(name + ".pt2"), {std::move(shapes), {}}, result.sink);
+  auto graph =
+      torch_export_frontend().import(model(name + ".pt2"), {std::move(shapes), {}}, result.sink);
   if (graph.ok()) result.graph = std::move(*graph);
   return result;
 }
@@ -126,28 +127,31 @@ TEST(TorchExport, OperationsAreNamedByTheirModules) {
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
 }
 
-// --- programs written here
-// -----------------------------------------------------------------------------------------------
+// --- programs written here -----------------------------------------------------------------------
 
 std::string size_list(const std::vector<int>& sizes) {
   std::string text;
-  for (const int size : sizes) text += (text.empty() ? "" : ",") + ("{\"as_int\":" + std::to_string(size) + "}");
+  for (const int size : sizes)
+    text += (text.empty() ? "" : ",") + ("{\"as_int\":" + std::to_string(size) + "}");
   return "[" + text + "]";
 }
 
 const std::string kMeta = "{\"dtype\":7,\"sizes\":" + size_list({2, 2}) +
-                          ",\"strides\":" + size_list({2, 1}) + ",\"storage_offset\":{\"as_int\":0}}";
+                          ",\"strides\":" + size_list({2, 1}) +
+                          ",\"storage_offset\":{\"as_int\":0}}";
 
 // y = target(x, w)
 std::string program(const std::string& target, int major = 8) {
   return "{\"schema_version\":{\"major\":" + std::to_string(major) +
          ",\"minor\":7},\"range_constraints\":{},\"graph_module\":{\"graph\":{"
          "\"inputs\":[{\"as_tensor\":{\"name\":\"p_w\"}},{\"as_tensor\":{\"name\":\"x\"}}],"
-         "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\"nodes\":[{\"target\":\"" + target +
+         "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\"nodes\":[{\"target\":\"" +
+         target +
          "\",\"inputs\":[{\"name\":\"self\",\"arg\":{\"as_tensor\":{\"name\":\"x\"}},\"kind\":1},"
          "{\"name\":\"other\",\"arg\":{\"as_tensor\":{\"name\":\"p_w\"}},\"kind\":1}],"
          "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\"metadata\":{},\"name\":\"y\"}],"
-         "\"tensor_values\":{\"x\":" + kMeta + ",\"p_w\":" + kMeta + ",\"y\":" + kMeta +
+         "\"tensor_values\":{\"x\":" +
+         kMeta + ",\"p_w\":" + kMeta + ",\"y\":" + kMeta +
          "}},\"signature\":{\"input_specs\":[{\"parameter\":{\"arg\":{\"name\":\"p_w\"},"
          "\"parameter_name\":\"w\"}},{\"user_input\":{\"arg\":{\"as_tensor\":{\"name\":\"x\"}}}}],"
          "\"output_specs\":[{\"user_output\":{\"arg\":{\"as_tensor\":{\"name\":\"y\"}}}}]}}}";
@@ -161,9 +165,10 @@ std::string four_floats() {
 
 std::string pickled_weights() {
   namespace t = torch::testing;
-  return t::zip({{"archive/data.pkl",
-               t::pickle("}" + t::text("w") + t::tensor("FloatStorage", "0", {2, 2}, {1, 2}, 4) + "s")},
-              {"archive/data/0", four_floats()}});
+  return t::zip(
+      {{"archive/data.pkl",
+        t::pickle("}" + t::text("w") + t::tensor("FloatStorage", "0", {2, 2}, {1, 2}, 4) + "s")},
+       {"archive/data/0", four_floats()}});
 }
 
 void expect_sum(const Imported& imported, std::vector<float> weight) {
@@ -179,7 +184,8 @@ const std::string kAdd = "torch.ops.aten.add.Tensor";
 
 TEST(TorchExport, ReadsRawWeights) {
   const std::string list =
-      "{\"config\":{\"w\":{\"path_name\":\"weight_0\",\"use_pickle\":false,\"tensor_meta\":" + kMeta + "}}}";
+      "{\"config\":{\"w\":{\"path_name\":\"weight_0\",\"use_pickle\":false,\"tensor_meta\":" +
+      kMeta + "}}}";
   expect_sum(import_bytes(torch::testing::zip({{"m/archive_format", "pt2"},
                                                {"m/models/model.json", program(kAdd)},
                                                {"m/data/weights/model_weights_config.json", list},
@@ -218,7 +224,8 @@ TEST(TorchExport, SaysWhatItCannotRead) {
 TEST(TorchExport, NamesOfPythonAndOfTheEdgeDialect) {
   using torch::exported::operator_name;
   EXPECT_EQ(operator_name("torch.ops.aten.add.Tensor"), "aten::add.Tensor");
-  EXPECT_EQ(operator_name("executorch.exir.dialects.edge._ops.aten.relu.default"), "aten::relu.default");
+  EXPECT_EQ(operator_name("executorch.exir.dialects.edge._ops.aten.relu.default"),
+            "aten::relu.default");
   EXPECT_EQ(operator_name("_operator.floordiv"), "aten::floordiv");
   EXPECT_EQ(operator_name("torch.sym_max"), "prim::max");
 }

@@ -31,11 +31,11 @@ TEST(TorchSchema, ReadsEveryPart) {
 }
 
 TEST(TorchSchema, RefusesWhatIsNoSignature) {
-  for (const char* text : {"", "aten::f", "f(Tensor x) -> Tensor", "aten::f(Tensor x)",
-                           "aten::f(Tensr x) -> Tensor", "aten::f(Tensor) -> Tensor",
-                           "aten::f(Tensor x -> Tensor", "aten::f(int x=y) -> Tensor",
-                           "aten::f(str x=\"a) -> Tensor", "aten::f(int[2 x) -> Tensor",
-                           "aten::f(Tensor x) -> Tensor y z"})
+  for (const char* text :
+       {"", "aten::f", "f(Tensor x) -> Tensor", "aten::f(Tensor x)", "aten::f(Tensr x) -> Tensor",
+        "aten::f(Tensor) -> Tensor", "aten::f(Tensor x -> Tensor", "aten::f(int x=y) -> Tensor",
+        "aten::f(str x=\"a) -> Tensor", "aten::f(int[2 x) -> Tensor",
+        "aten::f(Tensor x) -> Tensor y z"})
     EXPECT_FALSE(parse_schema(text).ok()) << text;
 }
 
@@ -59,7 +59,8 @@ TEST_F(Resolving, GoesByTypes) {
   EXPECT_EQ(find("aten::div", {x, 2}, {{"rounding_mode", "floor"}}), "Scalar_mode");
   EXPECT_EQ(find("aten::split", {x, 2, 1}), "Tensor");
   EXPECT_EQ(find("aten::split", {x, TorchValue::ints({1, 2}), 1}), "sizes");
-  EXPECT_EQ(find("aten::conv2d", {x, x, TorchValue(), TorchValue::ints({1, 1}), "same"}), "padding");
+  EXPECT_EQ(find("aten::conv2d", {x, x, TorchValue(), TorchValue::ints({1, 1}), "same"}),
+            "padding");
 }
 
 TEST_F(Resolving, GoesByArityAndNames) {

@@ -115,8 +115,7 @@ Result<ec::Tensor*> glu(Call& c) {
   AxisAttrs attrs;
   attrs.axis = c.dim("dim", c.rank(x));
   const int64_t half = c.size(x, attrs.axis) / 2;
-  EC_TRY(const Tensors halves,
-         c.add_many(OpKind::Split, {x, c.int_list({half, half})}, attrs, 2));
+  EC_TRY(const Tensors halves, c.add_many(OpKind::Split, {x, c.int_list({half, half})}, attrs, 2));
   EC_TRY(ec::Tensor * gate, c.add(OpKind::Sigmoid, {halves[1]}));
   return c.add(OpKind::Mul, {halves[0], gate});
 }
@@ -186,8 +185,7 @@ constexpr OperatorRow kRows[] = {
     {"aten::hardsigmoid(Tensor self) -> Tensor", hard_sigmoid},
     {"aten::hardswish(Tensor self) -> Tensor", direct<OpKind::HardSwish>},
     {"aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh},
-    {"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     elu},
+    {"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", elu},
     {"aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", celu},
     {"aten::selu(Tensor self) -> Tensor", selu},
     {"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", leaky_relu},

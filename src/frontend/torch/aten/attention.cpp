@@ -58,13 +58,13 @@ Result<std::vector<TorchValue>> with_statistics(Call& c) {
   return std::vector<TorchValue>{y, TorchValue()};
 }
 
-// --- multi-head attention
-// ------------------------------------------------------------------------------------------
+// --- multi-head attention ------------------------------------------------------------------------
 
 // [batch, length, heads * size] to [batch, heads, length, size]
 Result<ec::Tensor*> split_heads(Call& c, ec::Tensor* x, int64_t heads) {
   const int64_t width = c.size(x, 2);
-  if (heads < 1 || width % heads != 0) return c.fail(Code::BadValue, "heads do not divide the width");
+  if (heads < 1 || width % heads != 0)
+    return c.fail(Code::BadValue, "heads do not divide the width");
   EC_TRY(x, c.reshape(x, Ints{c.size(x, 0), c.size(x, 1), heads, width / heads}));
   return c.transpose(x, {0, 2, 1, 3});
 }
@@ -126,9 +126,8 @@ Result<Attended> multi_head(Call& c, const Tensors& inputs, std::string_view hea
 
 Result<std::vector<TorchValue>> native_multi_head_attention(Call& c) {
   const bool with_weights = c.boolean("need_weights");
-  EC_TRY(Attended result,
-         multi_head(c, {c.tensor("query"), c.tensor("key"), c.tensor("value")}, "num_head",
-                    with_weights));
+  EC_TRY(Attended result, multi_head(c, {c.tensor("query"), c.tensor("key"), c.tensor("value")},
+                                     "num_head", with_weights));
   if (!with_weights) return std::vector<TorchValue>{result.y, TorchValue()};
   if (c.boolean("average_attn_weights")) {
     ReduceAttrs attrs;
@@ -147,8 +146,8 @@ Result<ec::Tensor*> norm(Call& c, ec::Tensor* x, std::string_view weight, std::s
 
 Result<ec::Tensor*> feed_forward(Call& c, ec::Tensor* x) {
   EC_TRY(ec::Tensor * y, linear(c, x, c.tensor("ffn_weight_1"), c.tensor("ffn_bias_1")));
-  EC_TRY(y, c.boolean("use_gelu") ? c.add(OpKind::Gelu, {y}, GeluAttrs{})
-                                  : c.add(OpKind::Relu, {y}));
+  EC_TRY(y,
+         c.boolean("use_gelu") ? c.add(OpKind::Gelu, {y}, GeluAttrs{}) : c.add(OpKind::Relu, {y}));
   return linear(c, y, c.tensor("ffn_weight_2"), c.tensor("ffn_bias_2"));
 }
 

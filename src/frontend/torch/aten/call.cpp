@@ -53,9 +53,8 @@ std::optional<int64_t> known_int(const TorchValue& value) {
   if (const auto* v = value.get_if<int64_t>()) return *v;
   if (const auto* v = value.get_if<bool>()) return *v ? 1 : 0;
   if (const auto* v = value.get_if<double>())
-    return std::abs(*v) < 0x1p63 && std::trunc(*v) == *v
-               ? std::optional(static_cast<int64_t>(*v))
-               : std::nullopt;
+    return std::abs(*v) < 0x1p63 && std::trunc(*v) == *v ? std::optional(static_cast<int64_t>(*v))
+                                                         : std::nullopt;
   const ec::Tensor* tensor = value.tensor();
   if (const auto* symbol = value.get_if<SymScalar>()) tensor = symbol->tensor;
   if (tensor == nullptr) return std::nullopt;
@@ -211,8 +210,8 @@ int64_t Call::rank(const ec::Tensor* x) {
 int64_t Call::axis(int64_t dim, int64_t rank) {
   const int64_t bound = std::max<int64_t>(rank, 1);
   if (dim >= -bound && dim < bound) return dim < 0 ? dim + bound : dim;
-  remember(fail(Code::BadValue, "dimension " + std::to_string(dim) + " does not exist: the tensor has " +
-                                    std::to_string(rank)));
+  remember(fail(Code::BadValue, "dimension " + std::to_string(dim) +
+                                    " does not exist: the tensor has " + std::to_string(rank)));
   return 0;
 }
 
@@ -232,8 +231,8 @@ int64_t Call::size(const ec::Tensor* x, int64_t axis) {
     const Dim& dim = (*x->shape())[static_cast<size_t>(axis)];
     if (dim.is_static()) return dim.size();
   }
-  remember(fail(Code::DynamicShape, "size " + std::to_string(axis) + " of " + x->type().text() +
-                                        " has to be known")
+  remember(fail(Code::DynamicShape,
+                "size " + std::to_string(axis) + " of " + x->type().text() + " has to be known")
                .hint("give the sizes of the inputs with --input-shape"));
   return 1;
 }
@@ -349,9 +348,7 @@ Result<ec::Tensor*> Call::op(std::string_view name, std::vector<TorchValue> args
 
 // --- problems -----------------------------------------------------------------------------------
 
-Error Call::fail(Code code, std::string message) const {
-  return Error(code, std::move(message));
-}
+Error Call::fail(Code code, std::string message) const { return Error(code, std::move(message)); }
 
 void Call::remember(Error error) {
   if (!error_) error_ = std::move(error);

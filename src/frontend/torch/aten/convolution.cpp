@@ -27,8 +27,8 @@ Result<Batched> with_batch(Call& c, ec::Tensor* x, size_t spatial) {
 size_t spatial_rank(Call& c, const ec::Tensor* weight) {
   const int64_t rank = c.rank(weight);
   if (rank < 3) {
-    c.remember(c.fail(Code::ShapeMismatch, "weights " + weight->type().text() +
-                                               " have no spatial dimensions"));
+    c.remember(c.fail(Code::ShapeMismatch,
+                      "weights " + weight->type().text() + " have no spatial dimensions"));
     return 1;
   }
   return static_cast<size_t>(rank - 2);
@@ -62,8 +62,7 @@ Result<ec::Tensor*> by_mode(Call& c) {
   if (mode != "same" && mode != "valid") return c.unsupported("padding '" + mode + "'");
   if (mode == "same")
     for (size_t i = 0; i < spatial; ++i) {
-      const int64_t total =
-          attrs.dilations[i] * (c.size(weight, static_cast<int64_t>(i) + 2) - 1);
+      const int64_t total = attrs.dilations[i] * (c.size(weight, static_cast<int64_t>(i) + 2) - 1);
       attrs.pads[i] = total / 2;
       attrs.pads[spatial + i] = total - total / 2;
     }
@@ -81,9 +80,7 @@ Result<ec::Tensor*> transposed(Call& c) {
   return convolve_transposed(c, c.tensor("input"), c.tensor("weight"), c.tensor("bias"), attrs);
 }
 
-Result<ec::Tensor*> general(Call& c) {
-  return c.boolean("transposed") ? transposed(c) : plain(c);
-}
+Result<ec::Tensor*> general(Call& c) { return c.boolean("transposed") ? transposed(c) : plain(c); }
 
 constexpr OperatorRow kRows[] = {
     {"aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "

@@ -171,8 +171,7 @@ Result<ec::Tensor*> tensor(Call& c) {
   return nested(c, data, c.dtype("dtype", first.items() ? DType::F32 : number_dtype(first)), 0);
 }
 
-// --- windows of signal processing
-// ---------------------------------------------------------------------------------
+// --- windows of signal processing ----------------------------------------------------------------
 
 Result<ec::Tensor*> window(Call& c, double a0, double a1, double a2) {
   const int64_t length = c.integer("window_length");
@@ -193,15 +192,16 @@ Result<ec::Tensor*> hamming(Call& c) {
 }
 Result<ec::Tensor*> blackman(Call& c) { return window(c, 0.42, 0.5, 0.08); }
 
-// --- element types
-// ------------------------------------------------------------------------------------------------
+// --- element types -------------------------------------------------------------------------------
 
 Result<ec::Tensor*> to(Call& c) {
   ec::Tensor* x = c.tensor("self");
   return c.cast(x, c.has_arg("dtype") ? c.dtype("dtype", x->dtype()) : x->dtype());
 }
 
-Result<ec::Tensor*> type_as(Call& c) { return c.cast(c.tensor("self"), c.tensor("other")->dtype()); }
+Result<ec::Tensor*> type_as(Call& c) {
+  return c.cast(c.tensor("self"), c.tensor("other")->dtype());
+}
 
 template <DType kType>
 Result<ec::Tensor*> to_type(Call& c) {
@@ -247,15 +247,13 @@ constexpr OperatorRow kRows[] = {
     {"aten::tensor(Any data, *, ScalarType? dtype=None, Device? device=None, "
      "bool requires_grad=False) -> Tensor",
      tensor},
-    {"aten::as_tensor(Any data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
-     tensor},
+    {"aten::as_tensor(Any data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", tensor},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", scalar_tensor},
     {"aten::hann_window(int window_length, *, " EC_FACTORY ") -> Tensor", hann},
     {"aten::hann_window.periodic(int window_length, bool periodic, *, " EC_FACTORY ") -> Tensor",
      hann},
     {"aten::hamming_window(int window_length, *, " EC_FACTORY ") -> Tensor", hamming},
-    {"aten::hamming_window.periodic(int window_length, bool periodic, *, " EC_FACTORY
-     ") -> Tensor",
+    {"aten::hamming_window.periodic(int window_length, bool periodic, *, " EC_FACTORY ") -> Tensor",
      hamming},
     {"aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, "
      "float beta, *, " EC_FACTORY ") -> Tensor",

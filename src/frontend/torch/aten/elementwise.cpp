@@ -207,7 +207,8 @@ Result<ec::Tensor*> trunc(Call& c) { return truncated(c, c.tensor("self")); }
 
 Result<ec::Tensor*> round_decimals(Call& c) {
   EC_TRY(ec::Tensor * x, float_operand(c));
-  ec::Tensor* factor = c.scalar(x->dtype(), std::pow(10.0, static_cast<double>(c.integer("decimals"))));
+  ec::Tensor* factor =
+      c.scalar(x->dtype(), std::pow(10.0, static_cast<double>(c.integer("decimals"))));
   EC_TRY(ec::Tensor * y, c.add(OpKind::Mul, {x, factor}));
   EC_TRY(y, c.add(OpKind::Round, {y}));
   return c.add(OpKind::Div, {y, factor});
@@ -298,13 +299,11 @@ Result<ec::Tensor*> nan_to_num(Call& c) {
                              ? 65504.0
                              : static_cast<double>(std::numeric_limits<float>::max());
   EC_TRY(ec::Tensor * nan, c.add(OpKind::IsNan, {x}));
-  EC_TRY(ec::Tensor * y,
-         c.add(OpKind::Where, {nan, c.scalar(x->dtype(), c.number("nan", 0)), x}));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::Where, {nan, c.scalar(x->dtype(), c.number("nan", 0)), x}));
   for (const bool positive : {true, false}) {
     EC_TRY(ec::Tensor * infinite,
            c.add(OpKind::Equal, {x, c.scalar(x->dtype(), positive ? kInfinity : -kInfinity)}));
-    const double value =
-        positive ? c.number("posinf", largest) : c.number("neginf", -largest);
+    const double value = positive ? c.number("posinf", largest) : c.number("neginf", -largest);
     EC_TRY(y, c.add(OpKind::Where, {infinite, c.scalar(x->dtype(), value), y}));
   }
   return y;
@@ -381,13 +380,13 @@ Result<ec::Tensor*> sign(Call& c) {
 
 #define EC_UNARY(name) "aten::" name "(Tensor self) -> Tensor"
 // Forms with a tensor and with a number on the right.
-#define EC_BINARY(name, convert)                                       \
+#define EC_BINARY(name, convert)                                             \
   {"aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", convert}, { \
     "aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor", convert    \
   }
-#define EC_BINARY_ALPHA(name, convert)                                                             \
-  {"aten::" name ".Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", convert}, {    \
-    "aten::" name ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", convert          \
+#define EC_BINARY_ALPHA(name, convert)                                                          \
+  {"aten::" name ".Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", convert}, { \
+    "aten::" name ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", convert       \
   }
 #define EC_BINARY_TENSORS(name, convert) \
   { "aten::" name "(Tensor self, Tensor other) -> Tensor", convert }

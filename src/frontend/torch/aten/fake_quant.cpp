@@ -60,9 +60,9 @@ Result<std::vector<TorchValue>> fused_observer_functional(Call& c) {
 }
 
 #define EC_STEPS "int quant_min, int quant_max"
-#define EC_FUSED                                                                                  \
-  "(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor running_min, "                  \
-  "Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int quant_min, "   \
+#define EC_FUSED                                                                                \
+  "(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor running_min, "                \
+  "Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int quant_min, " \
   "int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> "
 
 constexpr OperatorRow kRows[] = {
@@ -72,8 +72,8 @@ constexpr OperatorRow kRows[] = {
     {"aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, "
      "Tensor zero_point, " EC_STEPS ") -> Tensor",
      whole},
-    {"aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, "
-     EC_STEPS ") -> (Tensor output, Tensor mask)",
+    {"aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int "
+     "zero_point, " EC_STEPS ") -> (Tensor output, Tensor mask)",
      with_mask<whole>},
     {"aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, "
      "Tensor zero_point, Tensor fake_quant_enabled, " EC_STEPS ") -> (Tensor output, Tensor mask)",

@@ -144,9 +144,9 @@ Result<ec::Tensor*> nonzero(Call& c) {
 }
 
 Result<ec::Tensor*> masked_select(Call& c) {
-  EC_TRY(const std::vector<TorchValue> joint,
-         c.ops("aten::broadcast_tensors",
-               {TorchValue::list({c.tensor("self"), c.tensor("mask")})}));
+  EC_TRY(
+      const std::vector<TorchValue> joint,
+      c.ops("aten::broadcast_tensors", {TorchValue::list({c.tensor("self"), c.tensor("mask")})}));
   const auto& items = *joint.front().items();
   EC_TRY(ec::Tensor * x, c.reshape(items[0].tensor(), Ints{-1}));
   EC_TRY(ec::Tensor * mask, c.reshape(items[1].tensor(), Ints{-1}));
@@ -170,7 +170,8 @@ Result<std::vector<TorchValue>> embedding_bag(Call& c) {
   Ints bounds;
   const TorchValue offsets = c.tensor("offsets");
   for (int64_t i = 0; i < c.size(offsets.tensor(), 0); ++i) {
-    EC_TRY(ec::Tensor * offset, c.gather(offsets.tensor(), c.scalar(DType::I64, static_cast<double>(i)), 0));
+    EC_TRY(ec::Tensor * offset,
+           c.gather(offsets.tensor(), c.scalar(DType::I64, static_cast<double>(i)), 0));
     const auto known = known_int(TorchValue(offset));
     if (!known) return c.fail(Code::DataDependent, "the bags' offsets have to be known");
     bounds.push_back(*known);
@@ -195,10 +196,10 @@ Result<ec::Tensor*> one_hot(Call& c) {
   const int64_t classes = c.integer("num_classes");
   if (classes < 1) return c.fail(Code::DataDependent, "num_classes has to be given");
   OneHotAttrs attrs;
-  return c.add(OpKind::OneHot,
-               {c.tensor("self"), c.scalar(DType::I64, static_cast<double>(classes)),
-                c.int_list({0, 1})},
-               attrs);
+  return c.add(
+      OpKind::OneHot,
+      {c.tensor("self"), c.scalar(DType::I64, static_cast<double>(classes)), c.int_list({0, 1})},
+      attrs);
 }
 
 // How many of the boundaries are below each value (or not above it).
@@ -207,9 +208,8 @@ Result<ec::Tensor*> count_below(Call& c, ec::Tensor* values, ec::Tensor* boundar
   if (c.rank(boundaries) > 1) {
     EC_TRY(boundaries, c.unsqueeze(boundaries, {c.rank(boundaries) - 1}));
   }
-  EC_TRY(ec::Tensor * below,
-         c.binary(right ? OpKind::GreaterOrEqual : OpKind::Greater, {x, false, {}, {}},
-                  {boundaries, false, {}, {}}));
+  EC_TRY(ec::Tensor * below, c.binary(right ? OpKind::GreaterOrEqual : OpKind::Greater,
+                                      {x, false, {}, {}}, {boundaries, false, {}, {}}));
   EC_TRY(below, c.cast(below, c.boolean("out_int32") ? DType::I32 : DType::I64));
   ReduceAttrs attrs;
   attrs.keep_dims = false;
@@ -282,16 +282,14 @@ constexpr OperatorRow kRows[] = {
     {"aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", select},
     {"aten::select_copy.int(Tensor self, int dim, int index) -> Tensor", select},
     {"aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", narrow},
-    {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
-     narrow},
+    {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)", narrow},
     {"aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor", narrow},
     {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", index},
     {"aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", index},
     {"aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", index_select},
     {"aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      gather},
-    {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-     take_along_dim},
+    {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", take_along_dim},
     {"aten::take(Tensor self, Tensor index) -> Tensor", take},
     {"aten::nonzero(Tensor self) -> Tensor", nonzero},
     {"aten::argwhere(Tensor self) -> Tensor", nonzero},
@@ -320,12 +318,9 @@ constexpr OperatorRow kRows[] = {
     {"aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
      "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
      searchsorted},
-    {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-     diagonal},
-    {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-     diagonal},
-    {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-     diag_embed},
+    {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", diagonal},
+    {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal},
+    {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", diag_embed},
     {"aten::diag(Tensor self, int diagonal=0) -> Tensor", diag},
 };
 

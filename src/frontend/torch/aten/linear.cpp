@@ -62,8 +62,7 @@ Result<ec::Tensor*> add_product(Call& c) {
 Result<ec::Tensor*> addbmm(Call& c) {
   MatMulAttrs attrs;
   attrs.alpha = static_cast<float>(c.number("alpha"));
-  EC_TRY(ec::Tensor * y,
-         c.add(OpKind::MatMul, {c.tensor("batch1"), c.tensor("batch2")}, attrs));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::MatMul, {c.tensor("batch1"), c.tensor("batch2")}, attrs));
   ReduceAttrs reduce;
   reduce.keep_dims = false;
   EC_TRY(y, c.add(OpKind::ReduceSum, {y, c.int_list({0})}, reduce));
@@ -88,9 +87,9 @@ Result<ec::Tensor*> einsum(Call& c) {
 Result<ec::Tensor*> bilinear(Call& c) {
   EinsumAttrs attrs;
   attrs.equation = "...i,oij,...j->...o";
-  EC_TRY(ec::Tensor * y,
-         c.add(OpKind::Einsum, {c.tensor("input1"), c.tensor("weight"), c.tensor("input2")},
-               attrs));
+  EC_TRY(
+      ec::Tensor * y,
+      c.add(OpKind::Einsum, {c.tensor("input1"), c.tensor("weight"), c.tensor("input2")}, attrs));
   return c.has("bias") ? c.add(OpKind::Add, {y, c.tensor("bias")}) : Result<ec::Tensor*>(y);
 }
 

@@ -91,7 +91,8 @@ Result<ec::Tensor*> stack(Call& c) {
 
 Result<ec::Tensor*> hstack(Call& c) {
   const std::vector<TorchValue> items = c.items("tensors");
-  const bool vectors = !items.empty() && items.front().is_tensor() && c.rank(items.front().tensor()) < 2;
+  const bool vectors =
+      !items.empty() && items.front().is_tensor() && c.rank(items.front().tensor()) < 2;
   return join(c, items, vectors ? 0 : 1);
 }
 
@@ -318,8 +319,8 @@ Result<ec::Tensor*> triangle(Call& c) {
   ec::Tensor* x = c.tensor("self");
   TriluAttrs attrs;
   attrs.upper = kUpper;
-  return c.add(OpKind::Trilu,
-               {x, c.scalar(DType::I64, static_cast<double>(c.integer("diagonal")))}, attrs);
+  return c.add(OpKind::Trilu, {x, c.scalar(DType::I64, static_cast<double>(c.integer("diagonal")))},
+               attrs);
 }
 
 // Windows of `size` every `step` along a dimension; the window is the last dimension.

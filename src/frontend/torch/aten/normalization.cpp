@@ -74,8 +74,10 @@ Result<std::vector<TorchValue>> functional_batch_norm(Call& c) {
     for (int64_t i = 0; i < c.rank(x); ++i)
       if (i != 1) count *= c.size(x, i);
     const double momentum = c.number("momentum");
-    const double unbiased = static_cast<double>(count) / std::max<double>(static_cast<double>(count - 1), 1);
-    const auto blend = [&](ec::Tensor* old, ec::Tensor* seen, double weight) -> Result<ec::Tensor*> {
+    const double unbiased =
+        static_cast<double>(count) / std::max<double>(static_cast<double>(count - 1), 1);
+    const auto blend = [&](ec::Tensor* old, ec::Tensor* seen,
+                           double weight) -> Result<ec::Tensor*> {
       EC_TRY(ec::Tensor * a, c.add(OpKind::Mul, {old, c.scalar(old->dtype(), 1 - momentum)}));
       EC_TRY(ec::Tensor * b, c.add(OpKind::Mul, {seen, c.scalar(seen->dtype(), weight)}));
       return c.add(OpKind::Add, {a, b});
@@ -88,7 +90,8 @@ Result<std::vector<TorchValue>> functional_batch_norm(Call& c) {
 
 Result<ec::Tensor*> instance_norm(Call& c) {
   ec::Tensor* x = c.tensor("input");
-  if (c.has_arg("use_input_stats") && !c.boolean("use_input_stats")) return normalise_batch(c, false);
+  if (c.has_arg("use_input_stats") && !c.boolean("use_input_stats"))
+    return normalise_batch(c, false);
   if (c.rank(x) < 3) return c.fail(Code::ShapeMismatch, "the input has no spatial dimensions");
   const int64_t channels = c.size(x, 1);
   EC_TRY(ec::Tensor * scale, per_channel(c, "weight", channels, x->dtype(), 1));
@@ -127,13 +130,13 @@ Result<ec::Tensor*> rms_norm(Call& c) {
   ec::Tensor* x = c.tensor("input");
   LayerNormAttrs attrs;
   attrs.axis = first_axis(c, x);
-  attrs.epsilon =
-      static_cast<float>(c.number("eps", std::numeric_limits<float>::epsilon()));
+  attrs.epsilon = static_cast<float>(c.number("eps", std::numeric_limits<float>::epsilon()));
   Tensors operands = {x};
   if (c.has("weight")) {
     operands.push_back(c.tensor("weight"));
   } else {
-    EC_TRY(ec::Tensor * ones, c.fill(c.int_list(c.ints("normalized_shape")), c.scalar(x->dtype(), 1)));
+    EC_TRY(ec::Tensor * ones,
+           c.fill(c.int_list(c.ints("normalized_shape")), c.scalar(x->dtype(), 1)));
     operands.push_back(ones);
   }
   return c.add(OpKind::RmsNorm, std::move(operands), attrs);

@@ -28,11 +28,11 @@ struct ScalarTypeRow {
   DType dtype;
 };
 constexpr ScalarTypeRow kScalarTypes[] = {
-    {0, DType::U8},         {1, DType::I8},      {2, DType::I16},        {3, DType::I32},
-    {4, DType::I64},        {5, DType::F16},     {6, DType::F32},        {7, DType::F64},
-    {11, DType::Bool},      {15, DType::BF16},   {23, DType::F8E5M2},    {24, DType::F8E4M3FN},
-    {25, DType::F8E5M2FNUZ}, {26, DType::F8E4M3FNUZ}, {27, DType::U16},  {28, DType::U32},
-    {29, DType::U64},       {44, DType::F8E8M0}, {12, DType::I8},        {13, DType::U8},
+    {0, DType::U8},          {1, DType::I8},          {2, DType::I16},     {3, DType::I32},
+    {4, DType::I64},         {5, DType::F16},         {6, DType::F32},     {7, DType::F64},
+    {11, DType::Bool},       {15, DType::BF16},       {23, DType::F8E5M2}, {24, DType::F8E4M3FN},
+    {25, DType::F8E5M2FNUZ}, {26, DType::F8E4M3FNUZ}, {27, DType::U16},    {28, DType::U32},
+    {29, DType::U64},        {44, DType::F8E8M0},     {12, DType::I8},     {13, DType::U8},
     {14, DType::I32},
 };
 
@@ -75,7 +75,8 @@ std::shared_ptr<const QuantParams> result_parameters(std::string_view name,
 
 Result<TorchValue> quantize_again(const CallSite& site, const TorchValue& value,
                                   const std::shared_ptr<const QuantParams>& quant, DType dtype) {
-  if (const auto* ref = value.get_if<TensorRef>(); ref != nullptr && is_float(ref->tensor->dtype())) {
+  if (const auto* ref = value.get_if<TensorRef>();
+      ref != nullptr && is_float(ref->tensor->dtype())) {
     EC_TRY(TensorRef result, quantized(site, ref->tensor, quant, dtype));
     return TorchValue(std::move(result));
   }
@@ -137,12 +138,16 @@ Result<std::vector<TorchValue>> call(const CallSite& site, std::string_view name
   return results;
 }
 
-bool is_known_operator(std::string_view name) { return !find_operators(split_name(name).name).empty(); }
+bool is_known_operator(std::string_view name) {
+  return !find_operators(split_name(name).name).empty();
+}
 
 Error unknown_operator(std::string_view name) {
   std::string hint = did_you_mean(name, operator_names());
   if (hint.empty())
-    hint = "export the model with torch.export and run_decompositions(), which writes it with core operators";
+    hint =
+        "export the model with torch.export and run_decompositions(), which writes it with core "
+        "operators";
   return Error(Code::UnsupportedOp, "operator '" + printable(name) + "' is not supported")
       .hint(std::move(hint));
 }
@@ -150,8 +155,8 @@ Error unknown_operator(std::string_view name) {
 Result<DType> dtype_of_scalar_type(int64_t scalar_type) {
   for (const ScalarTypeRow& row : kScalarTypes)
     if (row.number == scalar_type) return row.dtype;
-  return Error(Code::UnsupportedType,
-               "element type number " + std::to_string(scalar_type) + " of PyTorch is not supported")
+  return Error(Code::UnsupportedType, "element type number " + std::to_string(scalar_type) +
+                                          " of PyTorch is not supported")
       .hint(scalar_type >= 8 && scalar_type <= 10
                 ? "complex numbers are not supported: compute with real and imaginary parts"
                 : "convert the model to float32");

@@ -41,7 +41,8 @@ Error unknown_operator(std::string_view name);
 std::span<const std::string_view> operator_names();
 
 // c10::ScalarType numbers of TorchScript: the encoding of all dtype arguments of `call`. The
-// quantised ones (qint8 12, quint8 13, qint32 14) give their integer types. Errors: UnsupportedType.
+// quantised ones (qint8 12, quint8 13, qint32 14) give their integer types. Errors:
+// UnsupportedType.
 Result<DType> dtype_of_scalar_type(int64_t scalar_type);
 int64_t scalar_type_of(DType dtype);
 
@@ -49,7 +50,6 @@ int64_t scalar_type_of(DType dtype);
 Result<TensorRef> as_tensor(const CallSite& site, const TorchValue& value);
 // A tensor's value when it is known and single: what int(), float() and bool() give; SymScalar
 // otherwise.
-Result<TorchValue> as_number(const CallSite& site, const TensorRef& tensor,
-                             SymScalar::Kind kind);
+Result<TorchValue> as_number(const CallSite& site, const TensorRef& tensor, SymScalar::Kind kind);
 
 }  // namespace ec::torch

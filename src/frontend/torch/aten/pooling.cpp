@@ -113,7 +113,8 @@ Ints adaptive_sizes(Call& c, const ec::Tensor* x, size_t spatial) {
   Ints sizes;
   const std::vector<TorchValue> items = c.items("output_size");
   for (size_t i = 0; i < spatial; ++i) {
-    const TorchValue item = items.empty() ? TorchValue() : items[items.size() == 1 ? 0 : std::min(i, items.size() - 1)];
+    const TorchValue item =
+        items.empty() ? TorchValue() : items[items.size() == 1 ? 0 : std::min(i, items.size() - 1)];
     const auto known = item.is_none() ? std::nullopt : known_int(item);
     if (!item.is_none() && !known)
       c.remember(c.fail(Code::DataDependent, "argument 'output_size' has to be known"));
@@ -239,8 +240,7 @@ constexpr OperatorRow kRows[] = {
      adaptive_max_pool},
     {"aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
      adaptive_max_pool},
-    {"aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
-     max_unpool2d},
+    {"aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor", max_unpool2d},
 };
 
 }  // namespace

@@ -40,9 +40,8 @@ Result<Parameters> add_parameters(const CallSite& site, const QuantParams& quant
 QuantParams per_tensor(double scale, int64_t zero_point) {
   QuantParams quant;
   quant.scales = {static_cast<float>(scale)};
-  quant.zero_points = {static_cast<int32_t>(
-      std::clamp<int64_t>(zero_point, std::numeric_limits<int32_t>::min(),
-                          std::numeric_limits<int32_t>::max()))};
+  quant.zero_points = {static_cast<int32_t>(std::clamp<int64_t>(
+      zero_point, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()))};
   return quant;
 }
 
@@ -82,7 +81,8 @@ Result<QuantParams> known_parameters(Call& c, ec::Tensor* scale, ec::Tensor* zer
   QuantParams quant;
   quant.scales.assign(scales.begin(), scales.end());
   for (const double zero : zeros)
-    quant.zero_points.push_back(static_cast<int32_t>(std::clamp(zero, -2147483648.0, 2147483647.0)));
+    quant.zero_points.push_back(
+        static_cast<int32_t>(std::clamp(zero, -2147483648.0, 2147483647.0)));
   if (axis) quant.axis = static_cast<int32_t>(*axis);
   return quant;
 }
@@ -106,9 +106,8 @@ Result<ec::Tensor*> limited(Call& c, ec::Tensor* x, const QuantParams& quant, DT
   if (quant.per_channel()) return c.unsupported("a narrow range per channel");
   const double scale = quant.scales.front();
   const int64_t zero = quant.zero_points.front();
-  return c.add(OpKind::Clip,
-               {x, c.scalar(x->dtype(), static_cast<double>(low - zero) * scale),
-                c.scalar(x->dtype(), static_cast<double>(high - zero) * scale)});
+  return c.add(OpKind::Clip, {x, c.scalar(x->dtype(), static_cast<double>(low - zero) * scale),
+                              c.scalar(x->dtype(), static_cast<double>(high - zero) * scale)});
 }
 
 }  // namespace ec::torch

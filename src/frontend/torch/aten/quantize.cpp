@@ -8,13 +8,12 @@ namespace {
 
 std::optional<int64_t> no_axis() { return std::nullopt; }
 
-// --- quantised tensors
-// ---------------------------------------------------------------------------------------------
+// --- quantised tensors ---------------------------------------------------------------------------
 
 Result<TorchValue> quantize(Call& c, QuantParams quant) {
-  EC_TRY(TensorRef y, quantized(c.site(), c.tensor("self"),
-                                std::make_shared<QuantParams>(std::move(quant)),
-                                c.dtype("dtype", DType::U8)));
+  EC_TRY(TensorRef y,
+         quantized(c.site(), c.tensor("self"), std::make_shared<QuantParams>(std::move(quant)),
+                   c.dtype("dtype", DType::U8)));
   return TorchValue(std::move(y));
 }
 
@@ -56,21 +55,20 @@ Result<TorchValue> q_zero_point(Call& c) {
 
 Result<ec::Tensor*> int_repr(Call& c) { return c.tensor("self"); }
 
-// --- quantized_decomposed: integers are plain tensors, parameters are arguments
-// ------------------------------------------------------------------------------------
+// --- quantized_decomposed: integers are plain tensors, parameters are arguments ------------------
 
 Result<ec::Tensor*> explicit_quantize(Call& c, const QuantParams& quant) {
   const DType dtype = c.dtype("dtype", DType::I8);
   EC_TRY(ec::Tensor * x, limited(c, c.tensor("input"), quant, dtype, c.integer("quant_min"),
                                  c.integer("quant_max")));
-  EC_TRY(const TensorRef y,
-         quantized(c.site(), x, std::make_shared<QuantParams>(quant), dtype));
+  EC_TRY(const TensorRef y, quantized(c.site(), x, std::make_shared<QuantParams>(quant), dtype));
   return y.tensor;
 }
 
 Result<ec::Tensor*> explicit_dequantize(Call& c, QuantParams quant) {
-  return dequantized(c.site(), TensorRef{c.tensor("input"), false,
-                                         std::make_shared<QuantParams>(std::move(quant)), {}});
+  return dequantized(
+      c.site(),
+      TensorRef{c.tensor("input"), false, std::make_shared<QuantParams>(std::move(quant)), {}});
 }
 
 QuantParams scalar_parameters(Call& c) {
@@ -180,14 +178,14 @@ constexpr OperatorRow kRows[] = {
     {"aten::q_scale(Tensor self) -> float", q_scale, true},
     {"aten::q_zero_point(Tensor self) -> int", q_zero_point, true},
     {"aten::int_repr(Tensor self) -> Tensor", int_repr, true},
-    {"quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, "
-     EC_RANGE ") -> Tensor",
+    {"quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int "
+     "zero_point, " EC_RANGE ") -> Tensor",
      quantize_scalar},
     {"quantized_decomposed::quantize_per_tensor.tensor(Tensor input, Tensor scale, "
      "Tensor zero_point, " EC_RANGE ") -> Tensor",
      quantize_tensor},
-    {"quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, "
-     EC_RANGE ", *, ScalarType? out_dtype=None) -> Tensor",
+    {"quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int "
+     "zero_point, " EC_RANGE ", *, ScalarType? out_dtype=None) -> Tensor",
      dequantize_scalar},
     {"quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, Tensor scale, "
      "Tensor zero_point, " EC_RANGE ", *, ScalarType? out_dtype=None) -> Tensor",

@@ -29,8 +29,7 @@ Result<ec::Tensor*> activated(Call& c, ec::Tensor* y, bool relu) {
   return relu ? c.add(OpKind::Relu, {y}) : Result<ec::Tensor*>(y);
 }
 
-// --- weighted sums
-// -------------------------------------------------------------------------------------------------
+// --- weighted sums -------------------------------------------------------------------------------
 
 template <class T>
 Result<const T*> packed(Call& c, std::string_view name) {
@@ -97,8 +96,7 @@ Result<TorchValue> linear_static(Call& c) {
   return requantize(c, y, "Y_scale_i", "Y_zero_point_i", input_dtype(c));
 }
 
-// --- activations quantised by their own range while the model runs
-// ----------------------------------------------------------------------------------------------
+// --- activations quantised by their own range while the model runs -------------------------------
 
 // The nearest of 2^7 or 2^8 steps over the range of x widened to hold 0.
 Result<ec::Tensor*> nearest_steps(Call& c, ec::Tensor* x, bool reduce_range) {
@@ -164,10 +162,10 @@ Result<std::vector<TorchValue>> quantized_lstm(Call& c) {
   const int64_t layers = c.integer("num_layers");
   const bool batch_first = c.boolean("batch_first");
   const size_t directions = c.boolean("bidirectional") ? 2 : 1;
-  if (c.rank(x) != 3 || initial.size() != 2)
-    return c.unsupported("this form of a quantised LSTM");
+  if (c.rank(x) != 3 || initial.size() != 2) return c.unsupported("this form of a quantised LSTM");
   if (layers < 1 || params.size() != directions * static_cast<size_t>(layers))
-    return c.fail(Code::BadArity, "parameters of " + std::to_string(layers) + " layers are missing");
+    return c.fail(Code::BadArity,
+                  "parameters of " + std::to_string(layers) + " layers are missing");
   if (batch_first) {
     EC_TRY(x, c.transpose(x, {1, 0, 2}));
   }
@@ -216,8 +214,7 @@ Result<std::vector<TorchValue>> quantized_lstm(Call& c) {
   return std::vector<TorchValue>{x, hidden, cell};
 }
 
-// --- element-wise
-// --------------------------------------------------------------------------------------------------
+// --- element-wise --------------------------------------------------------------------------------
 
 template <OpKind kKind, bool kRelu>
 Result<TorchValue> combine(Call& c) {
@@ -282,11 +279,11 @@ Result<TorchValue> cat(Call& c) {
     reals.emplace_back(x);
   }
   EC_TRY(ec::Tensor * y, c.op("aten::cat", {TorchValue::list(std::move(reals)), c.integer("dim")}));
-  auto quant = c.has("scale") ? std::make_shared<QuantParams>(
-                                    per_tensor(c.number("scale"), c.integer("zero_point")))
-                              : std::make_shared<QuantParams>(*first->quant);
-  EC_TRY(TensorRef result,
-         quantized(c.site(), y, std::move(quant), first->tensor->dtype()));
+  auto quant =
+      c.has("scale")
+          ? std::make_shared<QuantParams>(per_tensor(c.number("scale"), c.integer("zero_point")))
+          : std::make_shared<QuantParams>(*first->quant);
+  EC_TRY(TensorRef result, quantized(c.site(), y, std::move(quant), first->tensor->dtype()));
   return TorchValue(std::move(result));
 }
 
@@ -331,8 +328,7 @@ Result<TorchValue> batch_norm(Call& c) {
   return requantize(c, y, "output_scale", "output_zero_point", input_dtype(c));
 }
 
-// --- packing
-// -------------------------------------------------------------------------------------------------------
+// --- packing -------------------------------------------------------------------------------------
 
 template <bool kTransposed>
 Result<TorchValue> conv_prepack(Call& c) {
@@ -349,20 +345,22 @@ Result<TorchValue> conv_prepack(Call& c) {
 }
 
 Result<TorchValue> linear_prepack(Call& c) {
-  return TorchValue(TorchValue::Linear(
-      std::make_shared<PackedLinear>(PackedLinear{c.ref("W"), c.tensor("B")})));
+  return TorchValue(
+      TorchValue::Linear(std::make_shared<PackedLinear>(PackedLinear{c.ref("W"), c.tensor("B")})));
 }
 
-#define EC_CONV "(Tensor qx, Packed packed_weight, float output_scale, int output_zero_point) -> Tensor"
+#define EC_CONV \
+  "(Tensor qx, Packed packed_weight, float output_scale, int output_zero_point) -> Tensor"
 #define EC_LINEAR "(Tensor X, Packed W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor"
 #define EC_DYNAMIC "(Tensor X, Packed W_prepack, bool reduce_range=False) -> Tensor"
 #define EC_PAIR "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor"
 #define EC_NUMBER "(Tensor qa, Scalar b) -> Tensor"
 #define EC_OUT "float output_scale, int output_zero_point"
-#define EC_PREPACK \
-  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Packed"
-#define EC_PREPACK_TRANSPOSED                                                            \
-  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, "    \
+#define EC_PREPACK                                                                             \
+  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> " \
+  "Packed"
+#define EC_PREPACK_TRANSPOSED                                                         \
+  "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, " \
   "int[] dilation, int groups) -> Packed"
 
 constexpr OperatorRow kRows[] = {
@@ -397,8 +395,7 @@ constexpr OperatorRow kRows[] = {
     {"quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", cat, true},
     {"quantized::hardswish(Tensor input, " EC_OUT ") -> Tensor", hardswish, true},
     {"quantized::sigmoid(Tensor qx, " EC_OUT ") -> Tensor", sigmoid, true},
-    {"quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, " EC_OUT
-     ") -> Tensor",
+    {"quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, " EC_OUT ") -> Tensor",
      leaky_relu, true},
     {"quantized::elu(Tensor self, " EC_OUT
      ", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",

@@ -104,13 +104,13 @@ Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
   const int64_t hidden = c.size(params[1], 1);
   const size_t num_states = initial.size();
   std::vector<Tensors> finals(num_states);
-  const OpKind kind = cell == Cell::Lstm ? OpKind::Lstm
+  const OpKind kind = cell == Cell::Lstm  ? OpKind::Lstm
                       : cell == Cell::Gru ? OpKind::Gru
                                           : OpKind::Rnn;
   for (int64_t i = 0; i < layers; ++i) {
     EC_TRY(const Layer layer,
-           layer_parameters(c, std::span(params).subspan(static_cast<size_t>(i) * step, step),
-                            cell, hidden, directions, biases));
+           layer_parameters(c, std::span(params).subspan(static_cast<size_t>(i) * step, step), cell,
+                            hidden, directions, biases));
     Tensors operands = {x, layer.w, layer.r, layer.b, nullptr};
     for (ec::Tensor* state : initial) {
       const auto count = static_cast<int64_t>(directions);
@@ -118,9 +118,9 @@ Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
                                            : c.slice(state, 0, i * count, (i + 1) * count));
       operands.push_back(own);
     }
-    EC_TRY(const Tensors results, c.add_many(kind, std::move(operands),
-                                             attributes(cell, hidden, bidirectional),
-                                             1 + num_states));
+    EC_TRY(const Tensors results,
+           c.add_many(kind, std::move(operands), attributes(cell, hidden, bidirectional),
+                      1 + num_states));
     for (size_t s = 0; s < num_states; ++s) finals[s].push_back(results[1 + s]);
     // [time, directions, batch, hidden] to [time, batch, directions * hidden]
     if (bidirectional) {
@@ -148,8 +148,7 @@ Result<std::vector<TorchValue>> gru(Call& c) { return sequence(c, Cell::Gru); }
 Result<std::vector<TorchValue>> rnn_tanh(Call& c) { return sequence(c, Cell::Tanh); }
 Result<std::vector<TorchValue>> rnn_relu(Call& c) { return sequence(c, Cell::Relu); }
 
-// --- single steps
-// --------------------------------------------------------------------------------------------------
+// --- single steps --------------------------------------------------------------------------------
 
 Result<Tensors> gates(Call& c, ec::Tensor* x, int64_t count) {
   AxisAttrs attrs;
@@ -213,8 +212,8 @@ Result<ec::Tensor*> rnn_cell(Call& c) {
   return c.add(kActivation, {sum});
 }
 
-#define EC_SEQUENCE                                                                             \
-  "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "               \
+#define EC_SEQUENCE                                                               \
+  "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, " \
   "bool bidirectional, bool batch_first) -> "
 #define EC_CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
 

@@ -36,8 +36,7 @@ std::optional<int> number_cost(Base base, const TorchValue& value) {
       return is_bool ? 0 : kWiden;
     case Base::Int:
       // TorchScript prints large whole floats without a dot, and some integers with one.
-      if (is_float)
-        return known_int(value) ? std::optional(kTensorAsNumber) : std::nullopt;
+      if (is_float) return known_int(value) ? std::optional(kTensorAsNumber) : std::nullopt;
       return is_int ? 0 : kWiden;
     case Base::Float:
       return is_float ? 0 : kWiden;
@@ -114,8 +113,7 @@ Fit try_bind(const Schema& schema, std::span<const TorchValue> args, const Named
       continue;
     }
     const auto price = cost(arg.type, *given);
-    if (!price)
-      return misfit("argument '" + arg.name + "' cannot be " + describe(*given), false);
+    if (!price) return misfit("argument '" + arg.name + "' cannot be " + describe(*given), false);
     fit.cost += *price;
     fit.args.push_back(*given);
   }

@@ -10,8 +10,7 @@ namespace {
 
 using Kind = SymScalar::Kind;
 
-// --- of tensors
-// ---------------------------------------------------------------------------------------------------
+// --- of tensors ----------------------------------------------------------------------------------
 
 Result<TorchValue> size_at(Call& c, ec::Tensor* x, int64_t axis) {
   if (x->shape() && axis < static_cast<int64_t>(x->shape()->rank())) {
@@ -112,8 +111,7 @@ Result<TorchValue> is_quantized(Call& c) {
   return TorchValue(ref != nullptr && ref->quant != nullptr);
 }
 
-// --- arithmetic on numbers
-// ----------------------------------------------------------------------------------------
+// --- arithmetic on numbers -----------------------------------------------------------------------
 
 // The operands of a call on numbers, when both are known.
 struct Numbers {
@@ -196,7 +194,7 @@ Result<TorchValue> pow(Call& c) {
   if (!n.known) return symbolic(c, OpKind::Pow, n);
   const double y = std::pow(n.x, n.y);
   return n.integers && n.k >= 0 && std::abs(y) < 0x1p62 ? TorchValue(static_cast<int64_t>(y))
-                                                         : TorchValue(y);
+                                                        : TorchValue(y);
 }
 template <bool kMax>
 Result<TorchValue> extreme(Call& c) {

@@ -33,7 +33,8 @@ Result<ec::Tensor*> replace_rows(Call& c, ec::Tensor* x, ec::Tensor* src, int64_
                                  ec::Tensor* rows, Reduction reduction) {
   const int64_t rank = c.rank(x);
   Ints perm = indexed_first({axis}, rank), back(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i) back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < perm.size(); ++i)
+    back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   EC_TRY(ec::Tensor * data, c.transpose(x, perm));
   EC_TRY(ec::Tensor * updates, c.transpose(src, perm));
   EC_TRY(ec::Tensor * index, c.reshape(rows, Ints{-1, 1}));
@@ -107,8 +108,7 @@ Result<ec::Tensor*> diagonal_scatter(Call& c) {
   EC_TRY(ec::Tensor * flat, c.reshape(x, Ints{-1}));
   EC_TRY(ec::Tensor * src, c.cast(c.tensor("src"), x->dtype()));
   EC_TRY(src, c.expand(src, c.int_list({static_cast<int64_t>(places.size())})));
-  EC_TRY(ec::Tensor * y,
-         replace_rows(c, flat, src, 0, c.int_list(places), Reduction::None));
+  EC_TRY(ec::Tensor * y, replace_rows(c, flat, src, 0, c.int_list(places), Reduction::None));
   return c.reshape(y, Ints{rows, columns});
 }
 
@@ -128,14 +128,15 @@ Result<ec::Tensor*> index_put(Call& c) {
   const Tensors given = c.tensors("indices");
   const bool accumulate = c.boolean("accumulate");
   EC_TRY(ec::Tensor * values, c.cast(c.tensor("values"), x->dtype()));
-  if (!accumulate && given.size() == 1 && given[0] != nullptr &&
-      given[0]->dtype() == DType::Bool && values->type().num_elements() == 1)
+  if (!accumulate && given.size() == 1 && given[0] != nullptr && given[0]->dtype() == DType::Bool &&
+      values->type().num_elements() == 1)
     return put_masked(c, x, given[0], values);
   EC_TRY(const IndexedDims at, indexed_dims(c, x, given));
   if (at.dims.empty()) return fitted(c, values, x);
   const Ints perm = indexed_first(at.dims, rank);
   Ints back(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i) back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < perm.size(); ++i)
+    back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   EC_TRY(ec::Tensor * data, c.transpose(x, perm));
   EC_TRY(ec::Tensor * places, stacked_indices(c, at.indices));
   // Values have the shape that reading at these places would give.
@@ -263,8 +264,7 @@ constexpr OperatorRow kRows[] = {
     {"aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
      "int step=1) -> Tensor",
      slice_scatter},
-    {"aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
-     select_scatter},
+    {"aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", select_scatter},
     {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> "
      "Tensor",
      diagonal_scatter},

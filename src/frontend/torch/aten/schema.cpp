@@ -16,14 +16,14 @@ struct TypeName {
   Base base;
 };
 constexpr std::array kTypeNames = {
-    TypeName{"Tensor", Base::Tensor},    TypeName{"int", Base::Int},
-    TypeName{"SymInt", Base::Int},       TypeName{"ScalarType", Base::Int},
-    TypeName{"Layout", Base::Int},       TypeName{"MemoryFormat", Base::Int},
-    TypeName{"float", Base::Float},      TypeName{"SymFloat", Base::Float},
-    TypeName{"bool", Base::Bool},        TypeName{"SymBool", Base::Bool},
-    TypeName{"Scalar", Base::Scalar},    TypeName{"number", Base::Scalar},
-    TypeName{"str", Base::Str},          TypeName{"Device", Base::Any},
-    TypeName{"Generator", Base::Any},    TypeName{"Packed", Base::Any},
+    TypeName{"Tensor", Base::Tensor}, TypeName{"int", Base::Int},
+    TypeName{"SymInt", Base::Int},    TypeName{"ScalarType", Base::Int},
+    TypeName{"Layout", Base::Int},    TypeName{"MemoryFormat", Base::Int},
+    TypeName{"float", Base::Float},   TypeName{"SymFloat", Base::Float},
+    TypeName{"bool", Base::Bool},     TypeName{"SymBool", Base::Bool},
+    TypeName{"Scalar", Base::Scalar}, TypeName{"number", Base::Scalar},
+    TypeName{"str", Base::Str},       TypeName{"Device", Base::Any},
+    TypeName{"Generator", Base::Any}, TypeName{"Packed", Base::Any},
     TypeName{"Any", Base::Any},
 };
 

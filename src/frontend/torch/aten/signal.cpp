@@ -21,11 +21,10 @@ Result<ec::Tensor*> stft(Call& c) {
   ec::Tensor* window = c.has("window") ? c.tensor("window") : nullptr;
   StftAttrs attrs;
   attrs.onesided = c.boolean("onesided", true);
-  EC_TRY(ec::Tensor * y,
-         c.add(OpKind::Stft,
-               {x, c.scalar(DType::I64, static_cast<double>(step)), window,
-                c.scalar(DType::I64, static_cast<double>(size))},
-               attrs));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::Stft,
+                               {x, c.scalar(DType::I64, static_cast<double>(step)), window,
+                                c.scalar(DType::I64, static_cast<double>(size))},
+                               attrs));
   EC_TRY(y, c.transpose(y, {0, 2, 1, 3}));  // frequencies before frames
   return single ? c.squeeze(y, {0}) : Result<ec::Tensor*>(y);
 }

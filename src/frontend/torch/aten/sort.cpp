@@ -75,8 +75,7 @@ Result<std::vector<TorchValue>> median_dim(Call& c) {
 
 Result<ec::Tensor*> median(Call& c) {
   EC_TRY(ec::Tensor * flat, c.reshape(c.tensor("self"), Ints{-1}));
-  EC_TRY(const std::vector<TorchValue> results,
-         pick(c, flat, 0, (c.size(flat, 0) + 1) / 2, false));
+  EC_TRY(const std::vector<TorchValue> results, pick(c, flat, 0, (c.size(flat, 0) + 1) / 2, false));
   return results.front().tensor();
 }
 

@@ -13,11 +13,11 @@ class Table {
  public:
   Table() {
     const std::span<const OperatorRow> families[] = {
-        kActivationRows, kAttentionRows,     kConvolutionRows, kCreationRows,  kElementwiseRows,
-        kFakeQuantRows,  kIndexingRows,      kLinearRows,      kLossRows,      kMovementRows,
-        kNormalizationRows, kPoolingRows,           kQuantizedRows, kQuantizeRows,
-        kRecurrentRows,  kReductionRows,     kScalarRows,      kScatterRows,   kShapeRows,
-        kSignalRows,     kSortRows,          kVisionRows};
+        kActivationRows,    kAttentionRows, kConvolutionRows, kCreationRows, kElementwiseRows,
+        kFakeQuantRows,     kIndexingRows,  kLinearRows,      kLossRows,     kMovementRows,
+        kNormalizationRows, kPoolingRows,   kQuantizedRows,   kQuantizeRows, kRecurrentRows,
+        kReductionRows,     kScalarRows,    kScatterRows,     kShapeRows,    kSignalRows,
+        kSortRows,          kVisionRows};
     for (const auto rows : families)
       for (const OperatorRow& row : rows) {
         auto schema = parse_schema(row.schema);

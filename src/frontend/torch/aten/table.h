@@ -63,8 +63,7 @@ Result<ec::Tensor*> identity(Call& c);  // the first argument
 
 extern const std::span<const OperatorRow> kActivationRows, kAttentionRows, kConvolutionRows,
     kCreationRows, kElementwiseRows, kFakeQuantRows, kIndexingRows, kLinearRows, kLossRows,
-    kMovementRows, kNormalizationRows, kPoolingRows, kQuantizedRows, kQuantizeRows,
-    kRecurrentRows, kReductionRows, kScalarRows, kScatterRows, kShapeRows, kSignalRows, kSortRows,
-    kVisionRows;
+    kMovementRows, kNormalizationRows, kPoolingRows, kQuantizedRows, kQuantizeRows, kRecurrentRows,
+    kReductionRows, kScalarRows, kScatterRows, kShapeRows, kSignalRows, kSortRows, kVisionRows;
 
 }  // namespace ec::torch

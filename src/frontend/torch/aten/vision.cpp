@@ -7,8 +7,7 @@
 namespace ec::torch {
 namespace {
 
-// --- resizing
-// ------------------------------------------------------------------------------------------------------
+// --- resizing ------------------------------------------------------------------------------------
 
 ec::Tensor* scale_list(Call& c, const std::vector<double>& scales) {
   const std::vector<float> values(scales.begin(), scales.end());
@@ -35,8 +34,8 @@ Result<ec::Tensor*> resize(Call& c, ResizeAttrs attrs) {
   } else {
     Ints known;
     for (size_t i = 0; i < scales.size() && i < attrs.axes.size(); ++i)
-      known.push_back(static_cast<int64_t>(
-          static_cast<double>(c.size(x, attrs.axes[i])) * scales[i]));
+      known.push_back(
+          static_cast<int64_t>(static_cast<double>(c.size(x, attrs.axes[i])) * scales[i]));
     sizes = c.int_list(known);
   }
   return c.add(OpKind::Resize, {x, nullptr, nullptr, sizes}, attrs);
@@ -75,8 +74,7 @@ Result<ec::Tensor*> interpolate_antialiased(Call& c) {
   return resize(c, attrs);
 }
 
-// --- sampling
-// ------------------------------------------------------------------------------------------------------
+// --- sampling ------------------------------------------------------------------------------------
 
 Result<ec::Tensor*> grid_sampler(Call& c) {
   constexpr ResizeMode kModes[] = {ResizeMode::Linear, ResizeMode::Nearest, ResizeMode::Cubic};
@@ -97,15 +95,15 @@ Result<ec::Tensor*> affine_grid(Call& c) {
   return c.add(OpKind::AffineGrid, {c.tensor("theta"), sizes}, attrs);
 }
 
-// --- pixels
-// --------------------------------------------------------------------------------------------------------
+// --- pixels --------------------------------------------------------------------------------------
 
 // The op on four dimensions; leading ones beyond that are joined, a missing one is added.
 template <class F>
 Result<ec::Tensor*> on_images(Call& c, ec::Tensor* x, F&& f) {
   const int64_t rank = c.rank(x);
   if (rank == 4) return f(x);
-  if (rank < 3) return c.fail(Code::ShapeMismatch, "the input has no channels and spatial dimensions");
+  if (rank < 3)
+    return c.fail(Code::ShapeMismatch, "the input has no channels and spatial dimensions");
   Ints lead, joined = {-1};
   for (int64_t i = 0; i < rank - 3; ++i) lead.push_back(c.size(x, i));
   for (int64_t i = rank - 3; i < rank; ++i) joined.push_back(c.size(x, i));
@@ -197,8 +195,7 @@ Result<ec::Tensor*> col2im(Call& c) {
   return single ? c.squeeze(y, {0}) : Result<ec::Tensor*>(y);
 }
 
-// --- regions (torchvision)
-// -----------------------------------------------------------------------------------------
+// --- regions (torchvision) -----------------------------------------------------------------------
 
 // Rows of boxes are [image, x1, y1, x2, y2].
 Result<ec::Tensor*> roi_align(Call& c) {
@@ -251,10 +248,10 @@ Result<ec::Tensor*> deform_conv2d(Call& c) {
 #define EC_VEC_ALIGN \
   "(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 #define EC_1D(align) "(Tensor self, int[1] output_size, " align "float? scales=None) -> Tensor"
-#define EC_2D(align)                               \
-  "(Tensor self, int[2] output_size, " align \
-  "float? scales_h=None, float? scales_w=None) -> Tensor"
-#define EC_3D(align)                               \
+#define EC_2D(align)                                                                           \
+  "(Tensor self, int[2] output_size, " align "float? scales_h=None, float? scales_w=None) -> " \
+                                             "Tensor"
+#define EC_3D(align)                         \
   "(Tensor self, int[3] output_size, " align \
   "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
 #define EC_ALIGN "bool align_corners, "

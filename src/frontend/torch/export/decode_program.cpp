@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 32;             // of graphs and result trees
+constexpr int kMaxDepth = 32;  // of graphs and result trees
 constexpr int64_t kSupportedMajor = 8;
 
 class Decoder {
@@ -73,8 +73,7 @@ class Decoder {
     if (error_.empty()) error_ = what;
   }
 
-  // --- elements
-  // ----------------------------------------------------------------------------------------------
+  // --- elements ----------------------------------------------------------------------------------
   const json& at(const json& object, const char* key) {
     static const json kNull;
     if (object.is_object())
@@ -133,8 +132,7 @@ class Decoder {
     return {"as_none", &kNull};
   }
 
-  // --- sizes
-  // ---------------------------------------------------------------------------------------------
+  // --- sizes -------------------------------------------------------------------------------------
   SizeDef size(const json& value) {
     SizeDef result;
     const auto [kind, content] = alternative(value);
@@ -182,8 +180,7 @@ class Decoder {
     return meta;
   }
 
-  // --- arguments
-  // ------------------------------------------------------------------------------------------
+  // --- arguments ---------------------------------------------------------------------------------
   Argument literal(TorchValue value) { return {std::move(value)}; }
   Argument named(const json& value) { return {Named{text(at(value, "name"))}}; }
 
@@ -218,13 +215,10 @@ class Decoder {
     if (kind == "as_floats")
       return many(v, [&](const json& item) { return literal(number(item)); });
     if (kind == "as_bools")
-      return many(v, [&](const json& item) {
-        return literal(item.is_boolean() && item.get<bool>());
-      });
-    if (kind == "as_strings")
-      return many(v, [&](const json& item) { return literal(text(item)); });
-    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool")
-      return symbolic(v);
+      return many(v,
+                  [&](const json& item) { return literal(item.is_boolean() && item.get<bool>()); });
+    if (kind == "as_strings") return many(v, [&](const json& item) { return literal(text(item)); });
+    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v);
     if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
       return many(v, [&](const json& item) { return symbolic(item); });
     if (kind == "as_optional_tensors" || kind == "as_nested_tensors")
@@ -258,8 +252,7 @@ class Decoder {
     return literal(known ? *known : 1000 + own);
   }
 
-  // --- graphs
-  // --------------------------------------------------------------------------------------------
+  // --- graphs ------------------------------------------------------------------------------------
   NodeDef node(const json& value, int depth) {
     NodeDef result;
     result.target = text(at(value, "target"));
@@ -325,8 +318,7 @@ class Decoder {
     return {false, std::move(target)};
   }
 
-  // --- nesting of results
-  // --------------------------------------------------------------------------------------------
+  // --- nesting of results ------------------------------------------------------------------------
   std::optional<TreeSpec> results(const json& module) {
     const json& calls = module.contains("module_call_graph") ? module["module_call_graph"] : json();
     if (!calls.is_array() || calls.empty() || !calls[0].is_object() ||
@@ -346,12 +338,14 @@ class Decoder {
       return result;
     }
     result.type = optional_text(value, "type");
-    const json context = json::parse(optional_text(value, "context"), nullptr, false);
-    if (context.is_array())
-      for (const json& key : context)
+    // The keys of a dict as JSON in a text, or the name of a NamedTuple's class.
+    const std::string context = optional_text(value, "context");
+    const json keys = json::parse(context, nullptr, false);
+    if (keys.is_array())
+      for (const json& key : keys)
         result.keys.push_back(key.is_string() ? key.get<std::string>() : key.dump());
-    if (fields_ != nullptr && fields_->is_object() && context.is_string()) {
-      const auto found = fields_->find(context.get<std::string>());
+    if (fields_ != nullptr && fields_->is_object()) {
+      const auto found = fields_->find(context);
       if (found != fields_->end() && found->is_object() && found->contains("field_names") &&
           (*found)["field_names"].is_array())
         for (const json& field : (*found)["field_names"]) result.keys.push_back(text(field));

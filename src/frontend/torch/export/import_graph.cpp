@@ -60,9 +60,9 @@ void ProgramImport::count_unknown(const GraphDef& graph, Unknown& found) {
   for (const NodeDef& node : graph.nodes) {
     const std::string_view higher = higher_order(node.target);
     const std::string name = operator_name(node.target);
-    const bool known = higher.empty() ? is_supported(name)
-                                      : std::ranges::find(kHigherOrder, higher) !=
-                                            std::end(kHigherOrder);
+    const bool known = higher.empty()
+                           ? is_supported(name)
+                           : std::ranges::find(kHigherOrder, higher) != std::end(kHigherOrder);
     if (!known) {
       const std::string key = higher.empty() ? without_overload(name) : node.target;
       ++found.emplace(key, std::pair(&node, 0)).first->second.second;
@@ -99,9 +99,9 @@ std::optional<TorchValue> GraphImport::value(const Argument& argument, const Cal
     if (found != values_.end()) return found->second;
     if (!failed_.contains(named->name)) {
       failed_.insert(named->name);
-      program_.report(Error(Code::UndefinedName,
-                            "'" + printable(named->name) + "' is used but never defined")
-                          .node(std::string(site.location.name()), site.location.op_type));
+      program_.report(
+          Error(Code::UndefinedName, "'" + printable(named->name) + "' is used but never defined")
+              .node(std::string(site.location.name()), site.location.op_type));
     }
     return std::nullopt;
   }
@@ -115,8 +115,8 @@ std::optional<TorchValue> GraphImport::value(const Argument& argument, const Cal
     return TorchValue::list(std::move(items));
   }
   if (const auto* foreign = std::get_if<Foreign>(&argument.value))
-    program_.report(Error(Code::UnsupportedType, "an argument of kind '" + printable(foreign->kind) +
-                                                     "' is not supported")
+    program_.report(Error(Code::UnsupportedType,
+                          "an argument of kind '" + printable(foreign->kind) + "' is not supported")
                         .node(std::string(site.location.name()), site.location.op_type));
   return std::nullopt;
 }
@@ -147,9 +147,8 @@ void GraphImport::run_node(const NodeDef& node) {
     results = call_node(node, site, std::move(inputs));
   }
   if (!results.ok()) {
-    program_.report(std::move(results)
-                        .error()
-                        .node(std::string(site.location.name()), site.location.op_type));
+    program_.report(
+        std::move(results).error().node(std::string(site.location.name()), site.location.op_type));
     return fail();
   }
   bind_results(node, *results, first_new);
@@ -183,9 +182,9 @@ void GraphImport::bind_result(const Argument& target, const TorchValue& result, 
       return;
     }
     // A tensor that the node made takes the name it has in the file.
-    if (ec::Tensor* tensor = result.tensor();
-        tensor != nullptr && tensor->id() >= first_new && tensor->producer() != nullptr &&
-        graph_.find_tensor(named->name) == nullptr)
+    if (ec::Tensor* tensor = result.tensor(); tensor != nullptr && tensor->id() >= first_new &&
+                                              tensor->producer() != nullptr &&
+                                              graph_.find_tensor(named->name) == nullptr)
       graph_.rename(tensor, named->name);
     values_[named->name] = result;
     return;
@@ -198,8 +197,7 @@ void GraphImport::bind_result(const Argument& target, const TorchValue& result, 
   }
 }
 
-// --- nested graphs
-// -----------------------------------------------------------------------------------------
+// --- nested graphs -------------------------------------------------------------------------------
 
 Result<std::vector<TorchValue>> GraphImport::call_higher_order(const NodeDef& node,
                                                                const CallSite& site) {
@@ -218,13 +216,12 @@ Result<std::vector<TorchValue>> GraphImport::call_higher_order(const NodeDef& no
   return call_inlined(node, site, 4);
 }
 
-Result<std::vector<TorchValue>> GraphImport::call_inlined(const NodeDef& node,
-                                                          const CallSite& site,
+Result<std::vector<TorchValue>> GraphImport::call_inlined(const NodeDef& node, const CallSite& site,
                                                           size_t graph_input) {
-  const auto* nested = graph_input < node.inputs.size()
-                           ? std::get_if<std::shared_ptr<const GraphDef>>(
-                                 &node.inputs[graph_input].value.value)
-                           : nullptr;
+  const auto* nested =
+      graph_input < node.inputs.size()
+          ? std::get_if<std::shared_ptr<const GraphDef>>(&node.inputs[graph_input].value.value)
+          : nullptr;
   if (nested == nullptr) return Error(Code::CorruptFile, "a nested graph is missing");
   std::vector<TorchValue> operands;
   for (size_t i = graph_input + 1; i < node.inputs.size(); ++i) {

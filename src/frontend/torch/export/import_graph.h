@@ -69,7 +69,8 @@ class GraphImport {
   Result<std::vector<TorchValue>> call_cond(const NodeDef& node, const CallSite& site);
   Result<std::vector<TorchValue>> call_inlined(const NodeDef& node, const CallSite& site,
                                                size_t graph_input);
-  Result<std::vector<TorchValue>> inline_graph(const GraphDef& def, std::vector<TorchValue> operands,
+  Result<std::vector<TorchValue>> inline_graph(const GraphDef& def,
+                                               std::vector<TorchValue> operands,
                                                const CallSite& site);
   // Closes over the operands that are no constants.
   struct Body {

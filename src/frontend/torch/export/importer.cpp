@@ -27,9 +27,8 @@ Result<std::string> program_record(const Archive& archive) {
         .hint("save the program itself: torch.export.save(program, \"model.pt2\")");
   if (std::ranges::find(found, "models/model.json") != found.end())
     return std::string("models/model.json");
-  return Error(Code::UnsupportedFormat,
-               "the archive holds " + std::to_string(found.size()) + " programs: " +
-                   join(found, ", "))
+  return Error(Code::UnsupportedFormat, "the archive holds " + std::to_string(found.size()) +
+                                            " programs: " + join(found, ", "))
       .hint("save each program to a file of its own with torch.export.save");
 }
 
@@ -75,10 +74,11 @@ class Import {
     const auto found = program_.graph.tensors.find(name);
     if (found == program_.graph.tensors.end()) return TensorType(DType::I64, Shape{});  // a size
     const auto scalar_type = scalar_type_of_export(found->second.dtype);
-    EC_TRY(const DType dtype, dtype_of_scalar_type(scalar_type.value_or(1000 + found->second.dtype)));
+    EC_TRY(const DType dtype,
+           dtype_of_scalar_type(scalar_type.value_or(1000 + found->second.dtype)));
     std::vector<Dim> dims;
     for (const SizeDef& size : found->second.sizes)
-      dims.push_back(size.value               ? Dim(*size.value)
+      dims.push_back(size.value                ? Dim(*size.value)
                      : size.expression.empty() ? Dim::unknown()
                                                : Dim::symbol(size.expression));
     return TensorType(dtype, Shape(std::move(dims)));
@@ -121,12 +121,12 @@ class Import {
         const Dim& dim = (*given[i].type.shape)[axis];
         if (sizes[axis].value || !dim.is_static()) continue;
         if (const std::string fault = range_fault(sizes[axis], dim.size()); !fault.empty()) {
-          problems_.report(Error(Code::BadShapeOption, "dimension " + std::to_string(axis) +
-                                                           " of input '" + declared[i].name +
-                                                           "' cannot be " +
-                                                           std::to_string(dim.size()) + ": " + fault)
-                               .hint("the model was exported for sizes " + sizes[axis].expression +
-                                     "; export it with other dynamic_shapes"));
+          problems_.report(
+              Error(Code::BadShapeOption, "dimension " + std::to_string(axis) + " of input '" +
+                                              declared[i].name + "' cannot be " +
+                                              std::to_string(dim.size()) + ": " + fault)
+                  .hint("the model was exported for sizes " + sizes[axis].expression +
+                        "; export it with other dynamic_shapes"));
           return false;
         }
       }
@@ -174,8 +174,8 @@ class Import {
       return Error(Code::UnsupportedType, "the weight has complex elements");
     const auto dtype = dtype_from_name(data.type->element);
     if (!dtype) return Error(Code::UnsupportedType, "the weight's element type is not supported");
-    ec::Tensor* tensor =
-        graph_->add_constant(target, TensorType(*dtype, Shape::of(data.sizes)), std::move(data.bytes));
+    ec::Tensor* tensor = graph_->add_constant(target, TensorType(*dtype, Shape::of(data.sizes)),
+                                              std::move(data.bytes));
     nodes_.bind(name, Functionalizer::adopt(TensorRef{tensor, false, {}, {}}));
     return {};
   }
@@ -191,16 +191,14 @@ class Import {
     for (const Argument& output : graph.outputs) collect(output, names);
   }
 
-  // --- results
-  // ---------------------------------------------------------------------------------------------
+  // --- results -----------------------------------------------------------------------------------
   void add_outputs() {
     std::vector<std::string> names;
     if (program_.results) name_leaves(*program_.results, "", names);
     size_t leaf = 0;
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       if (!program_.outputs[i].user) continue;
-      const std::string name =
-          leaf < names.size() ? names[leaf] : "output." + std::to_string(leaf);
+      const std::string name = leaf < names.size() ? names[leaf] : "output." + std::to_string(leaf);
       ++leaf;
       add_output(program_.graph.outputs[i], name);
     }
@@ -280,8 +278,7 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
   EC_TRY(Weights weights, Weights::open(archive, program_name(record)));
   ProgramImport problems(file, sink, program.positional_only);
   if (problems.check_operators(program.graph)) {
-    std::unique_ptr<ec::Graph> graph =
-        Import(archive, program, weights, options, problems).run();
+    std::unique_ptr<ec::Graph> graph = Import(archive, program, weights, options, problems).run();
     if (graph != nullptr) return graph;
   }
   return sink.first_error();

@@ -46,8 +46,7 @@ constexpr std::array kPython = {
 std::string operator_name(std::string_view target) {
   const auto python = std::ranges::find(kPython, target, &Alternative::target);
   if (python != kPython.end()) return std::string(python->name);
-  for (const std::string_view prefix :
-       {"torch.ops.", "executorch.exir.dialects.edge._ops."}) {
+  for (const std::string_view prefix : {"torch.ops.", "executorch.exir.dialects.edge._ops."}) {
     if (!target.starts_with(prefix)) continue;
     std::string name(target.substr(prefix.size()));
     if (name.starts_with("higher_order.")) return {};

@@ -76,14 +76,14 @@ struct InputSpec {
 };
 
 struct OutputSpec {
-  bool user = true;     // else a buffer's or an input's new contents
+  bool user = true;    // else a buffer's or an input's new contents
   std::string target;  // the buffer
 };
 
 // How the results nest: leaves in order.
 struct TreeSpec {
-  std::string type;                 // "builtins.dict"; empty for a leaf
-  std::vector<std::string> keys;    // of dicts and NamedTuples
+  std::string type;               // "builtins.dict"; empty for a leaf
+  std::vector<std::string> keys;  // of dicts and NamedTuples
   std::vector<TreeSpec> children;
 };
 

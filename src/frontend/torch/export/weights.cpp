@@ -58,9 +58,11 @@ Result<TensorData> Weights::read(const std::string& name) {
 
 Result<TensorData> Weights::read_raw(const Raw& raw) {
   if (raw.record.pickled)
-    return Error(Code::UnsupportedOpForm, "a weight is stored as a pickled tensor of a special class")
-        .hint("call program = program.run_decompositions() before torch.export.save, which stores "
-              "its parts as plain tensors");
+    return Error(Code::UnsupportedOpForm,
+                 "a weight is stored as a pickled tensor of a special class")
+        .hint(
+            "call program = program.run_decompositions() before torch.export.save, which stores "
+            "its parts as plain tensors");
   const auto scalar_type = scalar_type_of_export(raw.record.meta.dtype);
   TensorData data;
   data.type = scalar_type ? find_element_type(static_cast<int>(*scalar_type)) : nullptr;
