@@ -147,6 +147,18 @@ TEST(TorchOperators, AreFoundWithoutOverloadNames) {
 
 TEST(TorchOperators, CoverTheCoreSet) { EXPECT_GT(operator_names().size(), 400u); }
 
+// As other formats have it; back ends know the parts.
+TEST(TorchOperators, AttentionComesInParts) {
+  Graph graph;
+  Tensor* x = graph.add_input("x", TensorType(DType::F32, Shape{1, 2, 3, 4}));
+  const CallSite site{&graph, Location("attn"), nullptr};
+  const std::vector<TorchValue> args = {x, x, x};
+  ASSERT_TRUE(call(site, "aten::scaled_dot_product_attention", args).ok());
+  std::vector<OpKind> kinds;
+  for (const Operation* op : graph.topological()) kinds.push_back(op->kind());
+  EXPECT_EQ(kinds, (std::vector{OpKind::MatMul, OpKind::Softmax, OpKind::MatMul}));
+}
+
 TEST(TorchOperators, UnknownNamesGetTheNearestOnes) {
   const Error error = unknown_operator("aten::conv2dd");
   EXPECT_EQ(error.code(), Code::UnsupportedOp);

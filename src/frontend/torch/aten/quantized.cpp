@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/torch/aten/convolution.h"
+#include "frontend/torch/aten/dynamic_quantization.h"
 #include "frontend/torch/aten/linear.h"
 #include "frontend/torch/aten/quantization.h"
 #include "frontend/torch/aten/table.h"
@@ -82,11 +83,6 @@ Result<TorchValue> conv(Call& c) {
   return requantize(c, y, "output_scale", "output_zero_point", input_dtype(c));
 }
 
-Result<ec::Tensor*> multiply_packed(Call& c, ec::Tensor* x, const PackedLinear& weights) {
-  EC_TRY(ec::Tensor * weight, dequantized(c.site(), weights.weight));
-  return linear(c, x, weight, weights.bias);
-}
-
 template <bool kRelu>
 Result<TorchValue> linear_static(Call& c) {
   EC_TRY(const PackedLinear* weights, packed<PackedLinear>(c, "W_prepack"));
@@ -96,25 +92,7 @@ Result<TorchValue> linear_static(Call& c) {
   return requantize(c, y, "Y_scale_i", "Y_zero_point_i", input_dtype(c));
 }
 
-// --- activations quantised by their own range while the model runs -------------------------------
-
-// The nearest of 2^7 or 2^8 steps over the range of x widened to hold 0.
-Result<ec::Tensor*> nearest_steps(Call& c, ec::Tensor* x, bool reduce_range) {
-  if (!reduce_range) {
-    EC_TRY(const Tensors q, c.add_many(OpKind::DynamicQuantize, {x}, {}, 3));
-    return c.add(OpKind::Dequantize, {q[0], q[1], q[2]}, DequantizeAttrs{});
-  }
-  EC_TRY(const std::vector<TorchValue> chosen,
-         c.ops("quantized_decomposed::choose_qparams.tensor",
-               {x, 0, 127, 0x1p-126, scalar_type_of(DType::U8)}));
-  ec::Tensor* scale = chosen[0].tensor();
-  EC_TRY(ec::Tensor * zero, c.cast(chosen[1].tensor(), DType::U8));
-  QuantizeAttrs attrs;
-  attrs.dtype = DType::U8;
-  EC_TRY(ec::Tensor * q, c.add(OpKind::Quantize, {x, scale, zero}, attrs));
-  EC_TRY(q, c.add(OpKind::Min, {q, c.scalar(DType::U8, 127)}));
-  return c.add(OpKind::Dequantize, {q, scale, zero}, DequantizeAttrs{});
-}
+// --- activations quantised at run time -------------------------------
 
 template <bool kRelu>
 Result<ec::Tensor*> linear_dynamic(Call& c) {
@@ -122,96 +100,6 @@ Result<ec::Tensor*> linear_dynamic(Call& c) {
   EC_TRY(ec::Tensor * x, nearest_steps(c, c.tensor("X"), c.boolean("reduce_range")));
   EC_TRY(ec::Tensor * y, multiply_packed(c, x, *weights));
   return activated(c, y, kRelu);
-}
-
-Result<Tensors> split_gates(Call& c, ec::Tensor* x, int64_t count) {
-  AxisAttrs attrs;
-  attrs.axis = c.rank(x) - 1;
-  return c.add_many(
-      OpKind::Split,
-      {x, c.int_list(Ints(static_cast<size_t>(count), c.size(x, attrs.axis) / count))}, attrs,
-      static_cast<size_t>(count));
-}
-
-struct LstmState {
-  ec::Tensor* hidden;
-  ec::Tensor* cell;
-};
-
-// One step from the sums of the gates i, f, g, o.
-Result<LstmState> lstm_step(Call& c, ec::Tensor* sums, const LstmState& state) {
-  EC_TRY(Tensors g, split_gates(c, sums, 4));
-  for (const size_t i : {0, 1, 3}) {
-    EC_TRY(g[i], c.add(OpKind::Sigmoid, {g[i]}));
-  }
-  EC_TRY(g[2], c.add(OpKind::Tanh, {g[2]}));
-  EC_TRY(ec::Tensor * kept, c.add(OpKind::Mul, {g[1], state.cell}));
-  EC_TRY(ec::Tensor * added, c.add(OpKind::Mul, {g[0], g[2]}));
-  EC_TRY(ec::Tensor * cell, c.add(OpKind::Add, {kept, added}));
-  EC_TRY(ec::Tensor * squashed, c.add(OpKind::Tanh, {cell}));
-  EC_TRY(ec::Tensor * hidden, c.add(OpKind::Mul, {g[3], squashed}));
-  return LstmState{hidden, cell};
-}
-
-// The input's products are quantised for the whole sequence at once, the state's at each step, so
-// the sequence is unrolled.
-Result<std::vector<TorchValue>> quantized_lstm(Call& c) {
-  ec::Tensor* x = c.tensor("input");
-  const Tensors initial = c.tensors("hx");
-  const std::vector<TorchValue> params = c.items("params");
-  const int64_t layers = c.integer("num_layers");
-  const bool batch_first = c.boolean("batch_first");
-  const size_t directions = c.boolean("bidirectional") ? 2 : 1;
-  if (c.rank(x) != 3 || initial.size() != 2) return c.unsupported("this form of a quantised LSTM");
-  if (layers < 1 || params.size() != directions * static_cast<size_t>(layers))
-    return c.fail(Code::BadArity,
-                  "parameters of " + std::to_string(layers) + " layers are missing");
-  if (batch_first) {
-    EC_TRY(x, c.transpose(x, {1, 0, 2}));
-  }
-  const int64_t length = c.size(x, 0);
-  if (length < 1 || length > 4096) return c.unsupported("sequences of this length");
-  Tensors hiddens, cells;
-  for (size_t layer = 0; layer < static_cast<size_t>(layers); ++layer) {
-    Tensors outputs;
-    for (size_t d = 0; d < directions; ++d) {
-      const size_t at = layer * directions + d;
-      const auto* cell = params[at].get_if<TorchValue::Cell>();
-      if (cell == nullptr || *cell == nullptr)
-        return c.fail(Code::TypeMismatch, "an item of 'params' holds no packed weights");
-      const PackedCell& weights = **cell;
-      EC_TRY(ec::Tensor * stepped, nearest_steps(c, x, weights.reduce_range));
-      EC_TRY(ec::Tensor * products, multiply_packed(c, stepped, weights.input));
-      ec::Tensor* place = c.scalar(DType::I64, static_cast<double>(at));
-      LstmState state{};
-      EC_TRY(state.hidden, c.gather(initial[0], place, 0));
-      EC_TRY(state.cell, c.gather(initial[1], place, 0));
-      Tensors steps(static_cast<size_t>(length));
-      for (int64_t i = 0; i < length; ++i) {
-        const int64_t t = d == 0 ? i : length - 1 - i;
-        EC_TRY(ec::Tensor * own,
-               c.gather(products, c.scalar(DType::I64, static_cast<double>(t)), 0));
-        EC_TRY(ec::Tensor * h, nearest_steps(c, state.hidden, weights.reduce_range));
-        EC_TRY(h, multiply_packed(c, h, weights.hidden));
-        EC_TRY(ec::Tensor * sums, c.add(OpKind::Add, {own, h}));
-        EC_TRY(state, lstm_step(c, sums, state));
-        EC_TRY(steps[static_cast<size_t>(t)], c.unsqueeze(state.hidden, {0}));
-      }
-      EC_TRY(ec::Tensor * output, c.concat(std::move(steps), 0));
-      outputs.push_back(output);
-      EC_TRY(ec::Tensor * last_hidden, c.unsqueeze(state.hidden, {0}));
-      EC_TRY(ec::Tensor * last_cell, c.unsqueeze(state.cell, {0}));
-      hiddens.push_back(last_hidden);
-      cells.push_back(last_cell);
-    }
-    EC_TRY(x, c.concat(std::move(outputs), 2));
-  }
-  if (batch_first) {
-    EC_TRY(x, c.transpose(x, {1, 0, 2}));
-  }
-  EC_TRY(ec::Tensor * hidden, c.concat(std::move(hiddens), 0));
-  EC_TRY(ec::Tensor * cell, c.concat(std::move(cells), 0));
-  return std::vector<TorchValue>{x, hidden, cell};
 }
 
 // --- element-wise --------------------------------------------------------------------------------
@@ -377,10 +265,6 @@ constexpr OperatorRow kRows[] = {
     {"quantized::linear_relu" EC_LINEAR, linear_static<true>, true},
     {"quantized::linear_dynamic" EC_DYNAMIC, linear_dynamic<false>, true},
     {"quantized::linear_relu_dynamic" EC_DYNAMIC, linear_dynamic<true>, true},
-    {"aten::quantized_lstm.input(Tensor input, Tensor[] hx, Any params, bool has_biases, "
-     "int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, *, "
-     "ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)",
-     quantized_lstm, true},
     {"quantized::add" EC_PAIR, combine<OpKind::Add, false>, true},
     {"quantized::add_relu" EC_PAIR, combine<OpKind::Add, true>, true},
     {"quantized::mul" EC_PAIR, combine<OpKind::Mul, false>, true},

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "frontend/torch/aten/dynamic_quantization.h"
 #include "frontend/torch/aten/promotion.h"
 
 namespace ec::torch {
@@ -13,11 +14,14 @@ class Table {
  public:
   Table() {
     const std::span<const OperatorRow> families[] = {
-        kActivationRows,    kAttentionRows, kConvolutionRows, kCreationRows, kElementwiseRows,
-        kFakeQuantRows,     kIndexingRows,  kLinearRows,      kLossRows,     kMovementRows,
-        kNormalizationRows, kPoolingRows,   kQuantizedRows,   kQuantizeRows, kRecurrentRows,
-        kReductionRows,     kScalarRows,    kScatterRows,     kShapeRows,    kSignalRows,
-        kSortRows,          kVisionRows};
+        kActivationRows, kAttentionRows,     kConvolutionRows,
+        kCreationRows,   kElementwiseRows,   kFakeQuantRows,
+        kIndexingRows,   kLinearRows,        kLossRows,
+        kMovementRows,   kNormalizationRows, kPoolingRows,
+        kQuantizedRows,  kQuantizeRows,      kQuantizedRecurrentRows,
+        kRecurrentRows,  kReductionRows,     kScalarRows,
+        kScatterRows,    kShapeRows,         kSignalRows,
+        kSortRows,       kVisionRows};
     for (const auto rows : families)
       for (const OperatorRow& row : rows) {
         auto schema = parse_schema(row.schema);
