@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/table.h"
 
 namespace ec::torch {
@@ -232,6 +233,7 @@ Result<ec::Tensor*> diagonal(Call& c) {
   const int64_t rank = c.rank(x), offset = c.integer("offset");
   const int64_t a = c.dim("dim1", rank), b = c.dim("dim2", rank);
   const int64_t rows = c.size(x, a), columns = c.size(x, b);
+  if (std::min(rows, columns) > kMaxPlaces) return c.fail(Code::TooLarge, "so long a diagonal");
   Ints perm, kept;
   for (int64_t i = 0; i < rank; ++i)
     if (i != a && i != b) {

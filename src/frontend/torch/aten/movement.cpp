@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "frontend/known_values.h"
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/promotion.h"
 #include "frontend/torch/aten/table.h"
 
@@ -41,6 +42,7 @@ Result<ec::Tensor*> reverse_dims(Call& c) {
 Result<ec::Tensor*> movedim(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t rank = c.rank(x);
+  if (rank == 0) return x;
   Ints sources, targets;
   for (const int64_t dim : c.ints("source")) sources.push_back(c.axis(dim, rank));
   for (const int64_t dim : c.ints("destination")) targets.push_back(c.axis(dim, rank));
@@ -257,6 +259,7 @@ Result<ec::Tensor*> repeat_interleave(Call& c) {
   }
   const int64_t axis = c.has("dim") ? c.dim("dim", c.rank(x)) : 0;
   const int64_t size = c.size(x, axis);
+  if (size > kMaxPlaces) return c.fail(Code::TooLarge, "too many elements");
   const TorchValue& repeats = c.arg("repeats");
   Ints counts;
   if (const auto single = known_int(repeats)) {
@@ -269,9 +272,10 @@ Result<ec::Tensor*> repeat_interleave(Call& c) {
   }
   Ints index;
   for (int64_t i = 0; i < size; ++i) {
-    if (counts[static_cast<size_t>(i)] < 0 || counts[static_cast<size_t>(i)] > (1 << 24))
+    const int64_t count = counts[static_cast<size_t>(i)];
+    if (count < 0 || count > kMaxPlaces - static_cast<int64_t>(index.size()))
       return c.fail(Code::BadValue, "repeats out of range");
-    index.insert(index.end(), static_cast<size_t>(counts[static_cast<size_t>(i)]), i);
+    index.insert(index.end(), static_cast<size_t>(count), i);
   }
   return c.gather(x, c.int_list(index), axis);
 }
@@ -330,8 +334,9 @@ Result<ec::Tensor*> unfold(Call& c) {
   const int64_t size = c.integer("size"), step = c.integer("step");
   const int64_t length = c.size(x, axis);
   if (size < 0 || step < 1 || size > length) return c.fail(Code::BadValue, "windows do not fit");
-  Ints index;
   const int64_t count = (length - size) / step + 1;
+  if (size > 0 && count > kMaxPlaces / size) return c.fail(Code::TooLarge, "too many windows");
+  Ints index;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t k = 0; k < size; ++k) index.push_back(i * step + k);
   EC_TRY(ec::Tensor * places, c.reshape(c.int_list(index), Ints{count, size}));

@@ -1,6 +1,7 @@
 // Operators that give the same elements a new shape.
 #include <algorithm>
 
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/table.h"
 
 namespace ec::torch {
@@ -154,7 +155,7 @@ Result<ec::Tensor*> as_strided(Call& c) {
   std::vector<int64_t> places = {offset};
   for (size_t i = 0; i < sizes.size(); ++i) {
     std::vector<int64_t> next;
-    if (sizes[i] < 0 || static_cast<int64_t>(places.size()) * sizes[i] > (1 << 24))
+    if (sizes[i] < 0 || sizes[i] > kMaxPlaces / std::max<int64_t>(std::ssize(places), 1))
       return c.unsupported("so many elements");
     for (const int64_t place : places)
       for (int64_t k = 0; k < sizes[i]; ++k) next.push_back(place + k * strides[i]);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/table.h"
 
 namespace ec::torch {
@@ -161,10 +162,13 @@ Result<ec::Tensor*> im2col(Call& c) {
   // Each axis becomes two: place in the window, window.
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = c.size(x, static_cast<int64_t>(2 + 2 * i));
+    if (kernel[i] > kMaxPlaces || dilation[i] > kMaxPlaces)
+      return c.fail(Code::BadValue, "windows do not fit");
     const int64_t span = dilation[i] * (kernel[i] - 1) + 1;
     if (kernel[i] < 1 || stride[i] < 1 || span > size || span < 1)
       return c.fail(Code::BadValue, "windows do not fit");
     const int64_t count = (size - span) / stride[i] + 1;
+    if (count > kMaxPlaces / kernel[i]) return c.fail(Code::TooLarge, "too many windows");
     Ints index;
     for (int64_t k = 0; k < kernel[i]; ++k)
       for (int64_t o = 0; o < count; ++o) index.push_back(o * stride[i] + k * dilation[i]);
@@ -248,9 +252,10 @@ Result<ec::Tensor*> deform_conv2d(Call& c) {
 #define EC_VEC_ALIGN \
   "(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 #define EC_1D(align) "(Tensor self, int[1] output_size, " align "float? scales=None) -> Tensor"
-#define EC_2D(align)                                                                           \
-  "(Tensor self, int[2] output_size, " align "float? scales_h=None, float? scales_w=None) -> " \
-                                             "Tensor"
+#define EC_2D(align)                                \
+  "(Tensor self, int[2] output_size, " align        \
+  "float? scales_h=None, float? scales_w=None) -> " \
+  "Tensor"
 #define EC_3D(align)                         \
   "(Tensor self, int[3] output_size, " align \
   "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
