@@ -143,6 +143,15 @@ TEST(Interpreter, NoneAndDeadBranches) {
             (Ints{1, 6}));
 }
 
+TEST(Interpreter, AsksForTypes) {
+  EXPECT_EQ(results(program("    a = [1, 2]\n"
+                            "    t = (1, \"x\")\n"
+                            "    return (int(isinstance(a, list)), int(isinstance(a, List[int])), "
+                            "int(isinstance(a, List[str])), int(isinstance(t, Tuple[int, str])), "
+                            "int(isinstance(None, Optional[int])), int(isinstance(2, float)))\n")),
+            (Ints{1, 1, 0, 1, 1, 0}));
+}
+
 TEST(Interpreter, ReportsWhatTheModelRaises) {
   const Diagnostic d = refusal(program("    ops.prim.RaiseException(\"bad rank\")\n    return 1\n"));
   EXPECT_NE(d.message.find("bad rank"), std::string::npos);

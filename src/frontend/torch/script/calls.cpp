@@ -6,6 +6,7 @@
 
 #include "frontend/torch/script/builtins.h"
 #include "frontend/torch/script/interpreter.h"
+#include "frontend/torch/script/types.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -123,6 +124,10 @@ Result<TorchValue> Interpreter::call_special(const Expr& expr, Frame& frame, boo
   if (const auto kind = number_kind(name); kind && count == 1) {
     EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
     return to_number(value, *kind, frame);
+  }
+  if (name == "isinstance" && count == 2) {
+    EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
+    return TorchValue(is_instance(value, expr.children[2]));
   }
   if (name == "str" && count == 1) {
     EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));

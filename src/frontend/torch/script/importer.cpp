@@ -153,7 +153,7 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
   graph_ = std::make_unique<ec::Graph>();
   Interpreter interpreter(archive_, *graph_, sink_);
   EC_CHECK_OK(interpreter.load());
-  EC_TRY(Signature signature, plan_inputs(archive_, *interpreter.root(), options_, sink_));
+  EC_TRY(Signature signature, plan_inputs(archive_, interpreter, options_, sink_));
   for (NamedInput& input : signature.tensors) {
     if (integers.contains(input.name)) input.type.dtype = DType::I64;
     ec::Tensor* tensor = graph_->add_input(input.name, input.type);

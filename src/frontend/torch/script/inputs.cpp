@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/torch/script/shape_hints.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -183,12 +184,15 @@ void forget_given_shapes(Signature& signature, const ImportOptions& options) {
   }
 }
 
-void ask_for_shapes(const Signature& signature, DiagnosticSink& sink) {
+void ask_for_shapes(const Signature& signature, Interpreter& interpreter, DiagnosticSink& sink) {
   std::string names, options;
   for (const NamedInput& input : signature.tensors) {
     if (input.type.is_static()) continue;
-    names += (names.empty() ? "'" : ", '") + printable(input.name) + "'";
-    options += fmt::format("--input-shape {}:1x3x224x224 ", printable(input.name));
+    const auto hint = shape_hint(interpreter, signature.method, input.name);
+    names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(input.name),
+                         hint ? " (" + hint->text + ")" : "");
+    options += fmt::format("--input-shape {}:{} ", printable(input.name),
+                           hint ? hint->example : "1x3x224x224");
   }
   if (names.empty()) return;
   sink.report(Error(Code::DynamicShape,
@@ -198,8 +202,9 @@ void ask_for_shapes(const Signature& signature, DiagnosticSink& sink) {
 
 }  // namespace
 
-Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
+Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
                               const ImportOptions& options, DiagnosticSink& sink) {
+  const Instance& module = *interpreter.root();
   Signature signature;
   // An overloaded forward has numbered forms; the first takes tensors.
   signature.method = module.type->method("forward") != nullptr ? "forward" : "forward__0";
@@ -216,7 +221,7 @@ Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
   forget_given_shapes(signature, options);
   apply_input_options(signature.tensors, options, sink);
   if (sink.has_errors()) return sink.first_error();
-  ask_for_shapes(signature, sink);
+  ask_for_shapes(signature, interpreter, sink);
   if (sink.has_errors()) return sink.first_error();
   return signature;
 }

@@ -28,7 +28,7 @@ struct Signature {
 
 // From the archive's example inputs, the parameters' types and the user's shapes. Inputs without a
 // shape are reported to the sink.
-Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
+Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
                               const ImportOptions& options, DiagnosticSink& sink);
 
 }  // namespace ec::torch::script
