@@ -79,6 +79,12 @@ TEST(Interpreter, ListsAreShared) {
             (Ints{2, 4, 5, 7, 7, 6, 8}));
 }
 
+TEST(Interpreter, FunctionsWithoutNamespace) {
+  EXPECT_EQ(results(program("    a = sorted([3, 1, 2])\n"
+                            "    return (a[0], a[2], torch.find(\"abcb\", \"b\", 2))\n")),
+            (Ints{1, 3, 3}));
+}
+
 TEST(Interpreter, DictsTuplesAndTexts) {
   EXPECT_EQ(results(program("    d = {\"a\": 1, \"b\": 2}\n"
                             "    _0 = torch._set_item(d, \"c\", 3)\n"

@@ -69,6 +69,10 @@ Result<TorchValue> Interpreter::evaluate_call(const Expr& expr, Frame& frame) {
   const Expr& callee = expr.callee();
   if (const std::string name = operator_name(callee); !name.empty())
     return call_operator(name, expr, frame);
+  // A few functions are written without their namespace: sorted(x).
+  if (callee.kind == Expr::Kind::Name && !frame.names.contains(callee.text) &&
+      find_builtin("aten::" + callee.text) != nullptr)
+    return call_operator("aten::" + callee.text, expr, frame);
   std::vector<TorchValue> args;
   NamedValues kwargs;
   if (callee.kind == Expr::Kind::Attribute && !dotted(callee).starts_with("__torch__.")) {
@@ -193,7 +197,8 @@ Result<TorchValue> Interpreter::call_operator(const std::string& name, const Exp
                          fmt::format("the model itself raises an error: {}", printable(what)))
                        .hint("check the shapes of the inputs: --input-shape"));
   }
-  if (name == "prim::ConstantMKLDNNTensor" || name.starts_with("prim::mkldnn_"))
+  if (name == "prim::ConstantMKLDNNTensor" || name == "aten::to_mkldnn" ||
+      name.starts_with("prim::mkldnn_"))
     return mkldnn_error();
   if (const Builtin builtin = find_builtin(name)) {
     BuiltinResult result = builtin({*this, args, kwargs});

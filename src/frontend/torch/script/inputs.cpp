@@ -146,7 +146,9 @@ class Planner {
     if (plan.kind == InputPlan::Kind::Tuple)
       count = static_cast<size_t>(std::count(type.begin(), type.end(), ',')) + 1;
     else
-      while (shape_is_given(fmt::format("{}.{}", parameter.name, count))) ++count;
+      while (shape_is_given(fmt::format("{}.{}", parameter.name, count)) ||
+             shape_is_given(std::to_string(signature_.tensors.size() + count)))
+        ++count;
     if (count == 0)
       return Error(Code::DynamicShape,
                    fmt::format("input '{}' is a list of tensors of unknown length",

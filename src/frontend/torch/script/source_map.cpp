@@ -52,7 +52,8 @@ class Reader {
       code += text(pickle_[piece].integer);
       if (code.size() > kMaxSource) return std::nullopt;
     }
-    if (file.empty()) return traced_line(code);
+    if (const auto traced = traced_line(code)) return traced;
+    if (file.empty()) return std::nullopt;
     const int64_t start = pickle_[range.items[1]].integer;
     if (start < 0 || static_cast<size_t>(start) > code.size()) return std::nullopt;
     const std::string_view before = std::string_view(code).substr(0, static_cast<size_t>(start));
