@@ -13,7 +13,8 @@ std::string program(const std::string& lines, const std::string& more = {}) {
          more;
 }
 
-Result<std::unique_ptr<Graph>> import(const std::string& archive, const ImportOptions& options = {}) {
+Result<std::unique_ptr<Graph>> import(const std::string& archive,
+                                      const ImportOptions& options = {}) {
   DiagnosticSink sink;
   return import_torchscript(blob_of(archive), "m.pt", options, sink);
 }
@@ -159,7 +160,8 @@ TEST(Interpreter, AsksForTypes) {
 }
 
 TEST(Interpreter, ReportsWhatTheModelRaises) {
-  const Diagnostic d = refusal(program("    ops.prim.RaiseException(\"bad rank\")\n    return 1\n"));
+  const Diagnostic d =
+      refusal(program("    ops.prim.RaiseException(\"bad rank\")\n    return 1\n"));
   EXPECT_NE(d.message.find("bad rank"), std::string::npos);
 }
 

@@ -66,7 +66,8 @@ BuiltinResult replace(const BuiltinCall& call) {
   const auto *text = text_at(call, 0), *from = text_at(call, 1), *to = text_at(call, 2);
   if (text == nullptr || from == nullptr || to == nullptr || from->empty()) return std::nullopt;
   std::string made = *text;
-  for (size_t at = made.find(*from); at != std::string::npos; at = made.find(*from, at + to->size())) {
+  for (size_t at = made.find(*from); at != std::string::npos;
+       at = made.find(*from, at + to->size())) {
     made.replace(at, from->size(), *to);
     if (made.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
   }
@@ -135,12 +136,12 @@ BuiltinResult code_point(const BuiltinCall& call) {
 }
 
 constexpr std::array kTexts = {
-    NamedBuiltin{"aten::format", format},        NamedBuiltin{"aten::startswith", starts_with},
-    NamedBuiltin{"aten::endswith", ends_with},   NamedBuiltin{"aten::lower", lower},
-    NamedBuiltin{"aten::strip", strip},          NamedBuiltin{"aten::split", split_text},
-    NamedBuiltin{"aten::join", join_texts},      NamedBuiltin{"aten::str", to_text},
-    NamedBuiltin{"aten::ord", code_point},       NamedBuiltin{"aten::find", find_text},
-    NamedBuiltin{"aten::replace", replace},      NamedBuiltin{"aten::percentFormat", percent_format},
+    NamedBuiltin{"aten::format", format},      NamedBuiltin{"aten::startswith", starts_with},
+    NamedBuiltin{"aten::endswith", ends_with}, NamedBuiltin{"aten::lower", lower},
+    NamedBuiltin{"aten::strip", strip},        NamedBuiltin{"aten::split", split_text},
+    NamedBuiltin{"aten::join", join_texts},    NamedBuiltin{"aten::str", to_text},
+    NamedBuiltin{"aten::ord", code_point},     NamedBuiltin{"aten::find", find_text},
+    NamedBuiltin{"aten::replace", replace},    NamedBuiltin{"aten::percentFormat", percent_format},
 };
 
 // The text of containers is bounded: it only ends up in messages.

@@ -161,13 +161,14 @@ Result<TorchValue> Interpreter::to_number(const TorchValue& value, SymScalar::Ki
   }
   if (!value.is_number())
     return Error(Code::TypeMismatch, fmt::format("a number expected, got {}", describe(value)));
-  const double real = value.is<double>()    ? value.get<double>()
-                      : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                                            : (value.get<bool>() ? 1.0 : 0.0);
+  const double real = real_of(value);
   switch (kind) {
-    case SymScalar::Kind::Bool: return TorchValue(real != 0);
-    case SymScalar::Kind::Float: return TorchValue(real);
-    case SymScalar::Kind::Int: break;
+    case SymScalar::Kind::Bool:
+      return TorchValue(real != 0);
+    case SymScalar::Kind::Float:
+      return TorchValue(real);
+    case SymScalar::Kind::Int:
+      break;
   }
   if (value.is<int64_t>()) return value;
   if (!(std::abs(real) < 9.2e18))
@@ -193,9 +194,9 @@ Result<TorchValue> Interpreter::call_operator(const std::string& name, const Exp
   if (name == "prim::RaiseException") {
     raised_ = true;
     const std::string what = args.empty() ? "" : text_of_value(args[0]);
-    return located(Error(Code::BadValue,
-                         fmt::format("the model itself raises an error: {}", printable(what)))
-                       .hint("check the shapes of the inputs: --input-shape"));
+    return located(
+        Error(Code::BadValue, fmt::format("the model itself raises an error: {}", printable(what)))
+            .hint("check the shapes of the inputs: --input-shape"));
   }
   if (name == "prim::ConstantMKLDNNTensor" || name == "aten::to_mkldnn" ||
       name.starts_with("prim::mkldnn_"))
@@ -260,7 +261,8 @@ Result<TorchValue> Interpreter::construct(const ClassValue& type, std::vector<To
 // Methods of packed weights; only unpack() is ever called on them.
 Result<TorchValue> Interpreter::call_packed(const TorchValue& object, const std::string& name) {
   const auto optional = [](ec::Tensor* tensor) {
-    return tensor == nullptr ? TorchValue() : TorchValue(Functionalizer::adopt({tensor, false, {}, {}}));
+    return tensor == nullptr ? TorchValue()
+                             : TorchValue(Functionalizer::adopt({tensor, false, {}, {}}));
   };
   if (name == "unpack") {
     if (const auto* conv = object.get_if<TorchValue::Conv>())

@@ -108,8 +108,9 @@ class Search {
     const Expr& callee = call.callee();
     if (depth_ >= kMaxDepth || callee.kind != Expr::Kind::Attribute) return std::nullopt;
     const auto instance = as_object<Instance>(value_of(callee.children[0]));
-    const Function* function =
-        instance == nullptr || instance->type == nullptr ? nullptr : instance->type->method(callee.text);
+    const Function* function = instance == nullptr || instance->type == nullptr
+                                   ? nullptr
+                                   : instance->type->method(callee.text);
     if (function == nullptr) return std::nullopt;
     std::set<std::string> inputs;
     for (size_t i = 1; i < call.children.size() && i < function->parameters.size(); ++i)
