@@ -24,8 +24,8 @@ Error reported(Error error, const fs::path& path, DiagnosticSink& sink) {
 }
 
 // The front ends of this build.
-const Frontend* const kFrontends[] = {&onnx_frontend(), &tflite_frontend(),
-                                     &torchscript_frontend(), &torch_export_frontend()};
+const Frontend* const kFrontends[] = {&onnx_frontend(), &tflite_frontend(), &torchscript_frontend(),
+                                      &torch_export_frontend()};
 
 Result<LoadedModel> read_by_content(const fs::path& path, const Blob& file,
                                     const CompileOptions& options, DiagnosticSink& sink) {

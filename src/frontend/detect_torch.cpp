@@ -56,13 +56,13 @@ DetectedFormat checkpoint(const std::filesystem::path& path, const std::vector<s
 
 DetectedFormat pickled(const std::filesystem::path& path, const std::string& type) {
   const std::string package = type.substr(0, type.find('.'));
-  return {fmt::format("a pickled Python object of class '{}' (torch.save)", printable(type)),
-          advice("it needs its author's Python classes",
-                 fmt::format("import torch{}", package == "torch" || package.empty()
-                                                   ? std::string()
-                                                   : ", " + printable(package, 60)),
-                 fmt::format("model = torch.load({}, weights_only=False).eval()",
-                             quoted_name(path)))};
+  return {
+      fmt::format("a pickled Python object of class '{}' (torch.save)", printable(type)),
+      advice("it needs its author's Python classes",
+             fmt::format("import torch{}", package == "torch" || package.empty()
+                                               ? std::string()
+                                               : ", " + printable(package, 60)),
+             fmt::format("model = torch.load({}, weights_only=False).eval()", quoted_name(path)))};
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ class Torch(Case):
     def test_shapes_are_asked_for_and_taken(self):
         name = self.copy("convnet_scripted.pt")
         text = self.bad(1, "EC2003", "inspect", name).err
-        self.assertIn("--input-shape x:", text)
+        self.assertIn("'x' (4 dimensions, 3 channels)", text)
+        self.assertIn("--input-shape x:1x3x224x224", text)
         result = self.good("inspect", name, "--json", "--input-shape", "2x3x16x16").result
         self.assertEqual(result["outputs"][0]["shape"], [2, 5])
 

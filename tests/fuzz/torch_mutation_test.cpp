@@ -1,7 +1,7 @@
-// Thousands of damaged PyTorch archives, the same ones on every run: each must import, or be refused
-// with a diagnostic; no crash, no hang, nothing executed, and a bound on memory. Half of the damage
-// is inside the records (pickles, code, weights) with the archive around them sound. EC_MUTATIONS
-// sets the number.
+// Thousands of damaged PyTorch archives, the same ones on every run: each must import, or be
+// refused with a diagnostic; no crash, no hang, nothing executed, and a bound on memory. Half of
+// the damage is inside the records (pickles, code, weights) with the archive around them sound.
+// EC_MUTATIONS sets the number.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -48,7 +48,8 @@ Seed seed(const std::string& name, std::map<std::string, std::vector<int64_t>> s
     const auto record = archive->read(entry);
     EXPECT_TRUE(record.ok()) << entry.name;
     made.records.emplace_back(
-        entry.name, std::string(reinterpret_cast<const char*>(record->bytes().data()), record->size()));
+        entry.name,
+        std::string(reinterpret_cast<const char*>(record->bytes().data()), record->size()));
   }
   return made;
 }
@@ -77,8 +78,9 @@ class CodeMutator {
         case 2: {
           what += "number; ";
           const size_t at = line.find_first_of("0123456789");
-          static const char* const kNumbers[] = {"0", "-1", "9223372036854775807", "1e308", "3",
-                                                 "1000000", "nan", "None", "[]", "\"x\""};
+          static const char* const kNumbers[] = {
+              "0",  "-1",   "9223372036854775807", "1e308", "3", "1000000", "nan", "None",
+              "[]", "\"x\""};
           if (at != std::string::npos) {
             const size_t end = line.find_first_not_of("0123456789.", at);
             line.replace(at, std::min(end, line.size()) - at, kNumbers[pick(10)]);
@@ -222,20 +224,20 @@ TEST(TorchMutations, HostilePicklesExecuteNothing) {
                 {"m/version", "3\n"},
                 {"m/code/__torch__.py", "class M(Module):\n  pass\n"}});
   };
-  const std::string call =
-      global("os", "system") + tuple({text("touch " + mark)}) + "R";
+  const std::string call = global("os", "system") + tuple({text("touch " + mark)}) + "R";
   const std::string empty = pickle(")");
   EXPECT_EQ(outcome_of(blob_of(archive(pickle(call), empty)), {}, "data"), "EC1021");
   EXPECT_EQ(outcome_of(blob_of(archive(pickle(object("M", {})), pickle(call))), {}, "constants"),
             "EC1021");
   // Huge counts, and objects inside each other.
-  EXPECT_EQ(outcome_of(blob_of(archive("\x80\x02X\xff\xff\xff\xff.", empty)), {}, "count"), "EC1006");
+  EXPECT_EQ(outcome_of(blob_of(archive("\x80\x02X\xff\xff\xff\xff.", empty)), {}, "count"),
+            "EC1006");
   std::string deep = "]";
   for (int i = 0; i < 200'000; ++i) deep += "]";
   for (int i = 0; i < 200'000; ++i) deep += "a";
-  EXPECT_NE(outcome_of(blob_of(archive(pickle(object("M", {{"training", deep}})), empty)), {},
-                       "depth"),
-            "imported");
+  EXPECT_NE(
+      outcome_of(blob_of(archive(pickle(object("M", {{"training", deep}})), empty)), {}, "depth"),
+      "imported");
   EXPECT_FALSE(std::ifstream(mark).good());
 }
 

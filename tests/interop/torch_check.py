@@ -58,8 +58,8 @@ def difference(got: np.ndarray, want: np.ndarray) -> float | str:
         return 0.0 if np.array_equal(got, want) else "integers differ"
     with np.errstate(invalid="ignore"):
         error = np.abs(got.astype(np.float64) - want.astype(np.float64))
-    error[(got == want) | (np.isnan(got) & np.isnan(want))] = 0
-    return float(error.max(initial=0.0))
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    return float(np.where(same, 0.0, error).max(initial=0.0))
 
 
 def check(binary: str, folder: pathlib.Path, name: str, entry: dict, more: list[str]) -> tuple[bool, str]:

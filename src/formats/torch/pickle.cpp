@@ -157,7 +157,8 @@ Status PickleMachine::push_long(size_t count) {
     make(PickleKind::Opaque);
     return {};
   }
-  uint64_t value = count > 0 && (static_cast<unsigned char>(bytes.back()) & 0x80) ? ~uint64_t{0} : 0;
+  uint64_t value =
+      count > 0 && (static_cast<unsigned char>(bytes.back()) & 0x80) ? ~uint64_t{0} : 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
   make(PickleKind::Int).integer = static_cast<int64_t>(value);
   return {};
@@ -246,8 +247,7 @@ Status PickleMachine::rebuild_tensor(std::vector<PickleRef> arguments, bool quan
   const size_t needed = quantized ? 5 : 4;
   if (arguments.size() < needed || !is(arguments[0], PickleKind::Storage) ||
       !is(arguments[1], PickleKind::Int) || !is(arguments[2], PickleKind::Tuple) ||
-      !is(arguments[3], PickleKind::Tuple) ||
-      (quantized && !is(arguments[4], PickleKind::Tuple)))
+      !is(arguments[3], PickleKind::Tuple) || (quantized && !is(arguments[4], PickleKind::Tuple)))
     return corrupt("a tensor's arguments are not those of PyTorch");
   arguments.resize(needed);
   make(PickleKind::Tensor).items = std::move(arguments);
@@ -337,11 +337,21 @@ Status PickleMachine::step(unsigned char opcode) {
       if (version > 5) return corrupt(fmt::format("protocol {}", version));
       return {};
     }
-    case '.': stopped_ = true; return {};
-    case '(': marks_.push_back(stack_.size()); return {};
-    case 'N': make(PickleKind::None); return {};
-    case 0x88: make(PickleKind::Bool).flag = true; return {};
-    case 0x89: make(PickleKind::Bool); return {};
+    case '.':
+      stopped_ = true;
+      return {};
+    case '(':
+      marks_.push_back(stack_.size());
+      return {};
+    case 'N':
+      make(PickleKind::None);
+      return {};
+    case 0x88:
+      make(PickleKind::Bool).flag = true;
+      return {};
+    case 0x89:
+      make(PickleKind::Bool);
+      return {};
     case 'K': {
       EC_TRY(const auto value, get<uint8_t>());
       make(PickleKind::Int).integer = value;
@@ -370,7 +380,8 @@ Status PickleMachine::step(unsigned char opcode) {
       EC_TRY(const auto count, get<uint32_t>());
       return push_text(count);
     }
-    case 'c': return push_global();
+    case 'c':
+      return push_global();
     case 'q': {
       EC_TRY(const auto index, get<uint8_t>());
       return put(index);
@@ -387,17 +398,26 @@ Status PickleMachine::step(unsigned char opcode) {
       EC_TRY(const auto index, get<uint32_t>());
       return push_memo(index);
     }
-    case ')': make(PickleKind::Tuple); return {};
-    case ']': make(PickleKind::List); return {};
-    case '}': make(PickleKind::Dict); return {};
+    case ')':
+      make(PickleKind::Tuple);
+      return {};
+    case ']':
+      make(PickleKind::List);
+      return {};
+    case '}':
+      make(PickleKind::Dict);
+      return {};
     case 't': {
       EC_TRY(std::vector<PickleRef> items, pop_to_mark());
       make(PickleKind::Tuple).items = std::move(items);
       return {};
     }
-    case 0x85: return make_tuple(1);
-    case 0x86: return make_tuple(2);
-    case 0x87: return make_tuple(3);
+    case 0x85:
+      return make_tuple(1);
+    case 0x86:
+      return make_tuple(2);
+    case 0x87:
+      return make_tuple(3);
     case 'a': {
       EC_TRY(const PickleRef value, pop());
       return append({value});
@@ -415,10 +435,14 @@ Status PickleMachine::step(unsigned char opcode) {
       EC_TRY(std::vector<PickleRef> values, pop_to_mark());
       return set_items(std::move(values));
     }
-    case 'Q': return persistent_id();
-    case 0x81: return new_object();
-    case 'R': return reduce();
-    case 'b': return build();
+    case 'Q':
+      return persistent_id();
+    case 0x81:
+      return new_object();
+    case 'R':
+      return reduce();
+    case 'b':
+      return build();
     default:
       return unsafe(fmt::format("instruction 0x{:02x} at byte {} is none that PyTorch writes",
                                 opcode, at_ - 1));

@@ -29,8 +29,8 @@ constexpr std::array kKnown = {
 
 // Modules whose functions reach outside: no model and no checkpoint needs them.
 constexpr std::array<std::string_view, 14> kDangerousModules = {
-    "os",     "posix",     "nt",     "subprocess", "sys",     "runpy",     "pty",
-    "shutil", "importlib", "socket", "webbrowser", "commands", "code",     "ctypes"};
+    "os",     "posix",     "nt",     "subprocess", "sys",      "runpy", "pty",
+    "shutil", "importlib", "socket", "webbrowser", "commands", "code",  "ctypes"};
 constexpr std::array<std::string_view, 9> kDangerousBuiltins = {
     "eval", "exec", "compile", "open", "getattr", "setattr", "__import__", "execfile", "input"};
 

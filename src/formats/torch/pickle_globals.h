@@ -12,8 +12,8 @@ enum class GlobalKind : uint8_t {
   RebuildQuantized,
   RebuildParameter,
   OrderedDict,
-  TypedList,    // torch.jit._pickle build_intlist and its kin
-  TypeTag,      // torch.jit._pickle restore_type_tag
+  TypedList,  // torch.jit._pickle build_intlist and its kin
+  TypeTag,    // torch.jit._pickle restore_type_tag
   Device,
   Complex,
   StorageType,  // torch FloatStorage; only inside persistent ids

@@ -226,9 +226,9 @@ Result<TensorData> TensorReader::read(const PickleNode& tensor) {
   if (tensor.items.size() > 4) {
     EC_TRY(data.quant, read_quantization(pickle_[tensor.items[4]]));
     const int64_t axis = data.quant->axis;
-    if (axis >= 0 && (axis >= static_cast<int64_t>(data.sizes.size()) ||
-                      data.sizes[static_cast<size_t>(axis)] !=
-                          static_cast<int64_t>(data.quant->scales.size())))
+    if (axis >= 0 &&
+        (axis >= static_cast<int64_t>(data.sizes.size()) ||
+         data.sizes[static_cast<size_t>(axis)] != static_cast<int64_t>(data.quant->scales.size())))
       return corrupt("a weight's scales do not fit its channels");
   }
   return data;

@@ -1,5 +1,5 @@
-// Tensors of a pickle: element types, strided views of storages, quantisation. Weights that stand in
-// the file as the IR wants them (row-major, little endian) are parts of the file, not copies.
+// Tensors of a pickle: element types, strided views of storages, quantisation. Weights that stand
+// in the file as the IR wants them (row-major, little endian) are parts of the file, not copies.
 #pragma once
 
 #include <optional>

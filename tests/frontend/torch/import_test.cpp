@@ -62,9 +62,8 @@ void expect_recorded(const std::string& name, double tolerance) {
   ASSERT_TRUE(outputs.ok()) << message_of(outputs.error());
   const auto names = npy::npz_names(model(name + ".npz"));
   ASSERT_TRUE(names.ok());
-  const auto expected = std::count_if(names->begin(), names->end(), [](const std::string& n) {
-    return n.starts_with("out");
-  });
+  const auto expected = std::count_if(names->begin(), names->end(),
+                                      [](const std::string& n) { return n.starts_with("out"); });
   ASSERT_EQ(outputs->size(), static_cast<size_t>(expected));
   for (size_t i = 0; i < outputs->size(); ++i) {
     const std::string label = "out" + std::to_string(i);

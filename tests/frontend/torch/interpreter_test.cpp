@@ -13,7 +13,8 @@ std::string program(const std::string& lines, const std::string& more = {}) {
          more;
 }
 
-Result<std::unique_ptr<Graph>> import(const std::string& archive, const ImportOptions& options = {}) {
+Result<std::unique_ptr<Graph>> import(const std::string& archive,
+                                      const ImportOptions& options = {}) {
   DiagnosticSink sink;
   return import_torchscript(blob_of(archive), "m.pt", options, sink);
 }
@@ -77,6 +78,12 @@ TEST(Interpreter, ListsAreShared) {
                             "    return (torch.len(b), a[0], c[0], d[0], p, a[-1], "
                             "ops.prim.max(c))\n")),
             (Ints{2, 4, 5, 7, 7, 6, 8}));
+}
+
+TEST(Interpreter, FunctionsWithoutNamespace) {
+  EXPECT_EQ(results(program("    a = sorted([3, 1, 2])\n"
+                            "    return (a[0], a[2], torch.find(\"abcb\", \"b\", 2))\n")),
+            (Ints{1, 3, 3}));
 }
 
 TEST(Interpreter, DictsTuplesAndTexts) {
@@ -143,8 +150,18 @@ TEST(Interpreter, NoneAndDeadBranches) {
             (Ints{1, 6}));
 }
 
+TEST(Interpreter, AsksForTypes) {
+  EXPECT_EQ(results(program("    a = [1, 2]\n"
+                            "    t = (1, \"x\")\n"
+                            "    return (int(isinstance(a, list)), int(isinstance(a, List[int])), "
+                            "int(isinstance(a, List[str])), int(isinstance(t, Tuple[int, str])), "
+                            "int(isinstance(None, Optional[int])), int(isinstance(2, float)))\n")),
+            (Ints{1, 1, 0, 1, 1, 0}));
+}
+
 TEST(Interpreter, ReportsWhatTheModelRaises) {
-  const Diagnostic d = refusal(program("    ops.prim.RaiseException(\"bad rank\")\n    return 1\n"));
+  const Diagnostic d =
+      refusal(program("    ops.prim.RaiseException(\"bad rank\")\n    return 1\n"));
   EXPECT_NE(d.message.find("bad rank"), std::string::npos);
 }
 

@@ -52,7 +52,9 @@ TEST(Parser, Classes) {
 }
 
 TEST(Parser, Numbers) {
-  const auto value = [](const std::string& text) { return body("  y = " + text + "\n")[0].values[0]; };
+  const auto value = [](const std::string& text) {
+    return body("  y = " + text + "\n")[0].values[0];
+  };
   EXPECT_EQ(value("9223372036854775807").integer, INT64_MAX);
   EXPECT_EQ(value("-3").integer, -3);
   EXPECT_EQ(value("0.10000000000000001").real, 0.1);

@@ -78,7 +78,11 @@ TEST(Pickle, RefusesDamage) {
        {std::string(""), std::string("t"), std::string("a"), std::string("s"), std::string("\x85"),
         std::string("b"), std::string("R"), std::string("Q"), std::string("h\x05"),
         std::string("X\xff\xff\xff\x7f"), std::string("cname without end"), std::string("NNs"),
-        std::string("]K\x01Nu"), std::string("(K\x01" "t" "K\x01" "Q")})
+        std::string("]K\x01Nu"),
+        std::string("(K\x01"
+                    "t"
+                    "K\x01"
+                    "Q")})
     EXPECT_EQ(refusal("\x80\x02" + body), Code::CorruptFile) << body;
 }
 
@@ -88,11 +92,12 @@ TEST(Pickle, SurvivesDepth) {
   for (int i = 0; i < 1'000'000; ++i) deep += "]";
   for (int i = 0; i < 1'000'000; ++i) deep += "a";
   EXPECT_TRUE(read(pickle(deep)).ok());
-  EXPECT_TRUE(read(pickle("]q\x01h\x01" "a")).ok());
+  EXPECT_TRUE(read(pickle("]q\x01h\x01"
+                          "a"))
+                  .ok());
 }
 
-// --- tensors
-// -------------------------------------------------------------------------------------
+// --- tensors -------------------------------------------------------------------------------------
 
 struct TensorFile {
   explicit TensorFile(const std::string& body, std::string data = {}) {

@@ -172,7 +172,8 @@ Result<std::vector<TorchValue>> Functionalizer::call_in_place(const CallSite& si
     target.alias->base = std::move(before);
     target.alias->step = view.alias->step;
     set(target.alias, view, memory_of(target.alias)->version);
-    return std::vector<TorchValue>{TorchValue(TensorRef{view.tensor, false, view.quant, target.alias})};
+    return std::vector<TorchValue>{
+        TorchValue(TensorRef{view.tensor, false, view.quant, target.alias})};
   }
   std::vector<TorchValue> now;
   for (const TorchValue& arg : args) {
@@ -268,9 +269,8 @@ std::vector<Functionalizer::Write> Functionalizer::end_branch() {
   branches_.pop_back();
   std::vector<Write> writes;
   for (const Change& change : changes) {
-    const bool seen = std::any_of(writes.begin(), writes.end(), [&](const Write& write) {
-      return write.memory == change.alias;
-    });
+    const bool seen = std::any_of(writes.begin(), writes.end(),
+                                  [&](const Write& write) { return write.memory == change.alias; });
     if (!change.alias->base && !seen) writes.push_back({change.alias, change.alias->value});
   }
   // A version is never given twice: views taken in the branch must not pass for later ones.

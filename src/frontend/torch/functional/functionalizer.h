@@ -16,7 +16,7 @@ namespace ec::torch {
 
 // How a view was taken: a call of the operator table whose first argument is the viewed tensor.
 struct ViewStep {
-  std::string name;  // "aten::select"
+  std::string name;              // "aten::select"
   std::vector<TorchValue> args;  // without the viewed tensor
   NamedValues kwargs;
 };
@@ -24,9 +24,9 @@ struct ViewStep {
 // The memory of a tensor (no base), or a view of another tensor's.
 struct Alias {
   std::shared_ptr<Alias> base;
-  ViewStep step;          // from the base; unused without one
-  TensorRef value;        // when `version` is that of the memory; its own alias is empty
-  uint64_t version = 0;   // of the memory: counts writes
+  ViewStep step;           // from the base; unused without one
+  TensorRef value;         // when `version` is that of the memory; its own alias is empty
+  uint64_t version = 0;    // of the memory: counts writes
   bool contiguous = true;  // elements in row-major order: reshape is a view
 };
 

@@ -92,8 +92,7 @@ Result<TensorRef> reshape_back(const CallSite& site, const TensorRef& viewed,
 }
 
 // The permutation that the step applied, found from its arguments.
-Result<TensorRef> permute_back(const CallSite& site, const ViewStep& step,
-                               const TensorRef& value) {
+Result<TensorRef> permute_back(const CallSite& site, const ViewStep& step, const TensorRef& value) {
   const std::string_view name = base_name(step.name);
   std::vector<TorchValue> args = {value};
   if (name == "aten::permute") {
@@ -148,8 +147,8 @@ std::vector<ViewStep> part_steps(std::string_view name, const TensorRef& viewed,
                                  std::span<const TorchValue> args, const NamedValues& kwargs,
                                  std::span<const TorchValue> results) {
   const bool unbind = base_name(name) == "aten::unbind";
-  int64_t axis = unbind ? int_argument(args, kwargs, 0, "dim", 0)
-                        : int_argument(args, kwargs, 1, "dim", 0);
+  int64_t axis =
+      unbind ? int_argument(args, kwargs, 0, "dim", 0) : int_argument(args, kwargs, 1, "dim", 0);
   const auto& shape = viewed.tensor->shape();
   if (axis < 0 && shape) axis += static_cast<int64_t>(shape->rank());
   std::vector<ViewStep> steps;
@@ -174,11 +173,15 @@ std::vector<ViewStep> part_steps(std::string_view name, const TensorRef& viewed,
 Result<TensorRef> write_back(const CallSite& site, const ViewStep& step, const TensorRef& viewed,
                              const TensorRef& value) {
   switch (view_kind(step.name)) {
-    case ViewKind::Self: return value;
+    case ViewKind::Self:
+      return value;
     case ViewKind::Reshape:
-    case ViewKind::MayCopy: return reshape_back(site, viewed, value);
-    case ViewKind::Permute: return permute_back(site, step, value);
-    case ViewKind::Part: return write_part(site, step, viewed, value);
+    case ViewKind::MayCopy:
+      return reshape_back(site, viewed, value);
+    case ViewKind::Permute:
+      return permute_back(site, step, value);
+    case ViewKind::Part:
+      return write_part(site, step, viewed, value);
     default:
       return Error(Code::UnsupportedOpForm,
                    fmt::format("a write through the result of {}", step.name))

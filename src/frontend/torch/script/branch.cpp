@@ -61,7 +61,9 @@ class Joiner {
     return x != nullptr && y != nullptr && *x == *y;
   }
 
-  static bool is_scalar(const TorchValue& value) { return value.is_number() || value.is<SymScalar>(); }
+  static bool is_scalar(const TorchValue& value) {
+    return value.is_number() || value.is<SymScalar>();
+  }
 
   static SymScalar::Kind kind_of(const TorchValue& value) {
     if (const auto* open = value.get_if<SymScalar>()) return open->kind;
@@ -85,10 +87,7 @@ class Joiner {
     if (const auto* open = value.get_if<SymScalar>()) return open->tensor;
     DType dtype = value.is<bool>() ? DType::Bool : value.is<int64_t>() ? DType::I64 : DType::F32;
     if (const auto* open = other.get_if<SymScalar>()) dtype = open->tensor->dtype();
-    const double number = value.is<double>()    ? value.get<double>()
-                          : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                                                : (value.get<bool>() ? 1.0 : 0.0);
-    return graph_.add_scalar("value", dtype, number);
+    return graph_.add_scalar("value", dtype, real_of(value));
   }
 
   std::optional<TorchValue> join_scalars(const TorchValue& a, const TorchValue& b) {
@@ -101,7 +100,7 @@ class Joiner {
   }
 
   std::optional<std::vector<TorchValue>> join_items(const std::vector<TorchValue>& a,
-                                                            const std::vector<TorchValue>& b) {
+                                                    const std::vector<TorchValue>& b) {
     if (a.size() != b.size()) return std::nullopt;
     std::vector<TorchValue> items;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -176,7 +175,8 @@ Result<Interpreter::Flow> Interpreter::run_both(const Statement& statement,
     for (const Functionalizer::Write& write : taken.writes)
       EC_CHECK_OK(functional_.write(where, TensorRef{write.value.tensor, false, {}, write.memory},
                                     write.value));
-    sink_.warn(Code::DataDependent, "a check of values in the model's code is left out", frame.path);
+    sink_.warn(Code::DataDependent, "a check of values in the model's code is left out",
+               frame.path);
     return Flow::Next;
   }
 
@@ -207,8 +207,7 @@ Result<Interpreter::Flow> Interpreter::run_both(const Statement& statement,
   const Branch yes{sides[0].first, sides[0].last, joiner.yes};
   const Branch no{sides[1].first, sides[1].last, joiner.no};
   if (!joiner.yes.empty()) {
-    EC_TRY(const ec::Operation* op,
-           outline_if(graph_, condition.tensor, yes, no, where.location));
+    EC_TRY(const ec::Operation* op, outline_if(graph_, condition.tensor, yes, no, where.location));
     joiner.take_results(*op);
     names.clear();
     contents.clear();
@@ -217,8 +216,8 @@ Result<Interpreter::Flow> Interpreter::run_both(const Statement& statement,
   frame.names = std::move(names);
   erase_operations(graph_, yes.first, no.last);
   for (size_t i = 0; i < memories.size(); ++i)
-    EC_CHECK_OK(functional_.write(
-        where, TensorRef{contents[i].tensor, false, {}, memories[i]}, contents[i]));
+    EC_CHECK_OK(functional_.write(where, TensorRef{contents[i].tensor, false, {}, memories[i]},
+                                  contents[i]));
   return Flow::Next;
 }
 

@@ -26,9 +26,9 @@ struct BuiltinCall {
 // Nothing when the function is not for these arguments: then the operator table is asked.
 class [[nodiscard]] BuiltinResult : public Result<std::optional<TorchValue>> {
  public:
-  BuiltinResult(TorchValue value) : Result(std::optional(std::move(value))) {}  // NOLINT
+  BuiltinResult(TorchValue value) : Result(std::optional(std::move(value))) {}           // NOLINT
   BuiltinResult(std::nullopt_t nothing) : Result(std::optional<TorchValue>(nothing)) {}  // NOLINT
-  BuiltinResult(Error error) : Result(std::move(error)) {}  // NOLINT
+  BuiltinResult(Error error) : Result(std::move(error)) {}                               // NOLINT
 };
 using Builtin = BuiltinResult (*)(const BuiltinCall& call);
 
@@ -43,8 +43,20 @@ Builtin find_builtin(std::string_view name);
 // The families, each in its own file.
 std::span<const NamedBuiltin> number_builtins();
 std::span<const NamedBuiltin> container_builtins();
+std::span<const NamedBuiltin> joining_builtins();
 std::span<const NamedBuiltin> text_builtins();
 std::span<const NamedBuiltin> environment_builtins();
+
+// add and mul of numbers; of lists and texts they join.
+BuiltinResult add_numbers(const BuiltinCall& call);
+BuiltinResult multiply_numbers(const BuiltinCall& call);
+
+// A number that is known. Requires is_number().
+double real_of(const TorchValue& value);
+bool all_numbers(const std::vector<TorchValue>& items);
+// The list that an argument is, or null.
+TorchList* list_of(const BuiltinCall& call, size_t i = 0);
+TorchValue new_list(const BuiltinCall& call, std::vector<TorchValue> items);
 
 // The value at a key of a list, tuple, dict or text. DataDependent when the key is not known.
 Result<TorchValue> item_of(const TorchValue& object, const TorchValue& key);

@@ -11,19 +11,10 @@
 
 namespace ec::torch::script {
 
-BuiltinResult add_numbers(const BuiltinCall& call);
-BuiltinResult multiply_numbers(const BuiltinCall& call);
-
 namespace {
 
 using List = TorchValue::List;
 using Dict = TorchValue::Dict;
-
-TorchList* list_of(const BuiltinCall& call, size_t i = 0) {
-  const TorchValue* value = call.arg(i);
-  const auto* list = value == nullptr ? nullptr : value->get_if<List>();
-  return list == nullptr ? nullptr : list->get();
-}
 
 TorchDict* dict_of(const BuiltinCall& call) {
   const TorchValue* value = call.arg(0);
@@ -31,15 +22,7 @@ TorchDict* dict_of(const BuiltinCall& call) {
   return dict == nullptr ? nullptr : dict->get();
 }
 
-TorchValue new_list(const BuiltinCall& call, std::vector<TorchValue> items) {
-  TorchValue made = TorchValue::list(std::move(items));
-  call.interpreter.created(made.get<List>().get());
-  return made;
-}
-
-bool is_container(const TorchValue& value) {
-  return value.items() != nullptr || value.is<Dict>();
-}
+bool is_container(const TorchValue& value) { return value.items() != nullptr || value.is<Dict>(); }
 
 // Before a container takes a value in.
 Status may_take(const BuiltinCall& call, const void* container, size_t size,
@@ -68,12 +51,12 @@ auto find_key(TorchDict& dict, const TorchValue& key) {
   });
 }
 
-// --- making and reading
-// --------------------------------------------------------------------------
+// --- making and reading --------------------------------------------------------------------------
 
 BuiltinResult length(const BuiltinCall& call) {
   if (call.args.size() != 1) return std::nullopt;
-  if (const auto* items = call.args[0].items()) return TorchValue(static_cast<int64_t>(items->size()));
+  if (const auto* items = call.args[0].items())
+    return TorchValue(static_cast<int64_t>(items->size()));
   if (const TorchDict* dict = dict_of(call))
     return TorchValue(static_cast<int64_t>(dict->items.size()));
   if (const auto* text = call.args[0].get_if<std::string>())
@@ -176,8 +159,7 @@ BuiltinResult count(const BuiltinCall& call) {
   return TorchValue(found);
 }
 
-// --- changing
-// ------------------------------------------------------------------------------------
+// --- changing ------------------------------------------------------------------------------------
 
 BuiltinResult append(const BuiltinCall& call) {
   TorchList* list = list_of(call);
@@ -275,17 +257,6 @@ BuiltinResult reverse(const BuiltinCall& call) {
   return TorchValue();
 }
 
-double real_of(const TorchValue& value) {
-  if (const auto* real = value.get_if<double>()) return *real;
-  if (const auto* integer = value.get_if<int64_t>()) return static_cast<double>(*integer);
-  return value.is<bool>() && value.get<bool>() ? 1 : 0;
-}
-
-bool all_numbers(const std::vector<TorchValue>& items) {
-  return std::all_of(items.begin(), items.end(),
-                     [](const TorchValue& item) { return item.is_number(); });
-}
-
 void sort_items(std::vector<TorchValue>& items, bool descending) {
   std::stable_sort(items.begin(), items.end(), [&](const TorchValue& a, const TorchValue& b) {
     return descending ? real_of(b) < real_of(a) : real_of(a) < real_of(b);
@@ -308,8 +279,7 @@ BuiltinResult sorted(const BuiltinCall& call) {
   return new_list(call, std::move(items));
 }
 
-// --- dicts
-// ---------------------------------------------------------------------------------------
+// --- dicts ---------------------------------------------------------------------------------------
 
 enum class Part { Keys, Values, Items };
 
@@ -335,81 +305,12 @@ BuiltinResult get(const BuiltinCall& call) {
 
 BuiltinResult make_dict(const BuiltinCall& call) {
   auto made = std::make_shared<TorchDict>();
-  if (const TorchDict* other = dict_of(call)) made->items = other->items;
-  else if (!call.args.empty()) return std::nullopt;
+  if (const TorchDict* other = dict_of(call))
+    made->items = other->items;
+  else if (!call.args.empty())
+    return std::nullopt;
   call.interpreter.created(made.get());
   return TorchValue(std::move(made));
-}
-
-// --- joining and reducing
-// ------------------------------------------------------------------------
-
-BuiltinResult add(const BuiltinCall& call) {
-  if (call.args.size() != 2) return std::nullopt;
-  const TorchList *a = list_of(call), *b = list_of(call, 1);
-  if (a != nullptr && b != nullptr) {
-    if (a->items.size() + b->items.size() > kMaxItems)
-      return Error(Code::TooLarge, "a list holds too much");
-    std::vector<TorchValue> items = a->items;
-    items.insert(items.end(), b->items.begin(), b->items.end());
-    return new_list(call, std::move(items));
-  }
-  if (const auto *x = call.args[0].get_if<std::string>(), *y = call.args[1].get_if<std::string>();
-      x != nullptr && y != nullptr) {
-    if (x->size() + y->size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
-    return TorchValue(*x + *y);
-  }
-  return add_numbers(call);
-}
-
-BuiltinResult add_in_place(const BuiltinCall& call) { return extend(call); }
-
-BuiltinResult multiply(const BuiltinCall& call) {
-  const TorchList* list = list_of(call);
-  const auto* times = call.args.size() == 2 ? call.args[1].get_if<int64_t>() : nullptr;
-  if (list == nullptr || times == nullptr) return multiply_numbers(call);
-  std::vector<TorchValue> items;
-  if (*times > 0 && static_cast<uint64_t>(*times) > kMaxItems / (list->items.size() + 1))
-    return Error(Code::TooLarge, "a list holds too much");
-  for (int64_t i = 0; i < *times; ++i)
-    items.insert(items.end(), list->items.begin(), list->items.end());
-  return new_list(call, std::move(items));
-}
-
-// min and max of a list of numbers, or of two numbers.
-template <bool largest>
-BuiltinResult extreme(const BuiltinCall& call) {
-  std::vector<TorchValue> items(call.args.begin(), call.args.end());
-  if (const TorchList* list = list_of(call); list != nullptr && call.args.size() == 1)
-    items = list->items;
-  if (items.empty() || !all_numbers(items)) return std::nullopt;
-  size_t best = 0;
-  for (size_t i = 1; i < items.size(); ++i)
-    if (largest ? real_of(items[i]) > real_of(items[best]) : real_of(items[i]) < real_of(items[best]))
-      best = i;
-  return items[best];
-}
-
-BuiltinResult sum(const BuiltinCall& call) {
-  const TorchList* list = list_of(call);
-  if (list == nullptr || call.args.size() != 1 || !all_numbers(list->items)) return std::nullopt;
-  TorchValue total(0);
-  for (const TorchValue& item : list->items) {
-    const TorchValue pair[] = {total, item};
-    EC_TRY(std::optional<TorchValue> next, add_numbers({call.interpreter, pair, call.kwargs}));
-    if (!next) return std::nullopt;
-    total = std::move(*next);
-  }
-  return total;
-}
-
-template <bool every>
-BuiltinResult all_or_any(const BuiltinCall& call) {
-  const TorchList* list = list_of(call);
-  if (list == nullptr || !all_numbers(list->items)) return std::nullopt;
-  for (const TorchValue& item : list->items)
-    if ((real_of(item) != 0) != every) return TorchValue(!every);
-  return TorchValue(every);
 }
 
 constexpr std::array kContainers = {
@@ -423,6 +324,7 @@ constexpr std::array kContainers = {
     NamedBuiltin{"aten::count", count},
     NamedBuiltin{"aten::append", append},
     NamedBuiltin{"aten::extend", extend},
+    NamedBuiltin{"aten::add_", extend},
     NamedBuiltin{"aten::insert", insert},
     NamedBuiltin{"aten::pop", pop},
     NamedBuiltin{"aten::clear", clear},
@@ -435,14 +337,6 @@ constexpr std::array kContainers = {
     NamedBuiltin{"aten::items", parts<Part::Items>},
     NamedBuiltin{"aten::get", get},
     NamedBuiltin{"aten::dict", make_dict},
-    NamedBuiltin{"aten::add", add},
-    NamedBuiltin{"aten::add_", add_in_place},
-    NamedBuiltin{"aten::mul", multiply},
-    NamedBuiltin{"prim::max", extreme<true>},
-    NamedBuiltin{"prim::min", extreme<false>},
-    NamedBuiltin{"aten::sum", sum},
-    NamedBuiltin{"aten::all", all_or_any<true>},
-    NamedBuiltin{"aten::any", all_or_any<false>},
 };
 
 }  // namespace
@@ -464,33 +358,6 @@ Result<TorchValue> item_of(const TorchValue& object, const TorchValue& key) {
     return Error(Code::CorruptFile, fmt::format("{} has no items", describe(object)));
   EC_TRY(const size_t at, position(key, items->size()));
   return (*items)[at];
-}
-
-std::optional<bool> same_value(const TorchValue& a, const TorchValue& b) {
-  if (a.is_tensor() || b.is_tensor() || a.is<SymScalar>() || b.is<SymScalar>()) return std::nullopt;
-  if (a.is_number() && b.is_number()) {
-    if (a.is<double>() || b.is<double>()) return real_of(a) == real_of(b);
-    const auto integer = [](const TorchValue& value) {
-      return value.is<int64_t>() ? value.get<int64_t>() : static_cast<int64_t>(value.get<bool>());
-    };
-    return integer(a) == integer(b);
-  }
-  if (const auto *x = a.get_if<std::string>(), *y = b.get_if<std::string>(); x && y) return *x == *y;
-  if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
-  if (const auto x = as_object<Enumerator>(a), y = as_object<Enumerator>(b); x && y)
-    return x->class_name == y->class_name && same_value(x->value, y->value).value_or(false);
-  const auto *x = a.items(), *y = b.items();
-  if (x == nullptr || y == nullptr) {
-    if (a.is<TorchValue::Object>() && b.is<TorchValue::Object>())
-      return a.get<TorchValue::Object>() == b.get<TorchValue::Object>();
-    return false;
-  }
-  if (x->size() != y->size()) return false;
-  for (size_t i = 0; i < x->size(); ++i) {
-    const std::optional<bool> same = same_value((*x)[i], (*y)[i]);
-    if (!same || !*same) return same;
-  }
-  return true;
 }
 
 }  // namespace ec::torch::script

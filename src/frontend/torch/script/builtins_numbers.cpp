@@ -9,12 +9,6 @@
 namespace ec::torch::script {
 namespace {
 
-double real_of(const TorchValue& value) {
-  if (const auto* real = value.get_if<double>()) return *real;
-  if (const auto* integer = value.get_if<int64_t>()) return static_cast<double>(*integer);
-  return value.get<bool>() ? 1 : 0;
-}
-
 int64_t integer_of(const TorchValue& value) {
   if (const auto* integer = value.get_if<int64_t>()) return *integer;
   return value.is<bool>() && value.get<bool>() ? 1 : 0;
@@ -29,8 +23,7 @@ bool any_real(const BuiltinCall& call) {
 Error overflow() { return Error(Code::BadValue, "an integer of the model exceeds 64 bits"); }
 Error division_by_zero() { return Error(Code::BadValue, "the model divides by zero"); }
 
-// --- two numbers
-// ---------------------------------------------------------------------------------
+// --- two numbers ---------------------------------------------------------------------------------
 
 using Reals = double (*)(double, double);
 using Integers = bool (*)(int64_t, int64_t, int64_t*);  // false: overflow
@@ -61,8 +54,7 @@ BuiltinResult divide(const BuiltinCall& call) {
 BuiltinResult floor_divide(const BuiltinCall& call) {
   if (call.args.size() != 2 || !call.all_numbers()) return std::nullopt;
   if (real_of(call.args[1]) == 0) return division_by_zero();
-  if (any_real(call))
-    return TorchValue(std::floor(real_of(call.args[0]) / real_of(call.args[1])));
+  if (any_real(call)) return TorchValue(std::floor(real_of(call.args[0]) / real_of(call.args[1])));
   const int64_t a = integer_of(call.args[0]), b = integer_of(call.args[1]);
   if (b == -1) {
     if (a == std::numeric_limits<int64_t>::min()) return overflow();
@@ -90,8 +82,7 @@ BuiltinResult power(const BuiltinCall& call) {
   return TorchValue(std::pow(real_of(call.args[0]), real_of(call.args[1])));
 }
 
-// --- one number
-// ----------------------------------------------------------------------------------
+// --- one number ----------------------------------------------------------------------------------
 
 template <double (*function)(double)>
 BuiltinResult real_function(const BuiltinCall& call) {
@@ -121,14 +112,11 @@ BuiltinResult negate(const BuiltinCall& call) {
 
 BuiltinResult absolute(const BuiltinCall& call) {
   if (call.args.size() != 1 || !call.all_numbers()) return std::nullopt;
-  if (!any_real(call) && integer_of(call.args[0]) >= 0)
-    return TorchValue(integer_of(call.args[0]));
-  return any_real(call) ? BuiltinResult(TorchValue(std::abs(real_of(call.args[0]))))
-                        : negate(call);
+  if (!any_real(call) && integer_of(call.args[0]) >= 0) return TorchValue(integer_of(call.args[0]));
+  return any_real(call) ? BuiltinResult(TorchValue(std::abs(real_of(call.args[0])))) : negate(call);
 }
 
-// --- comparison
-// ----------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 template <class Compare>
 BuiltinResult compare(const BuiltinCall& call) {
@@ -175,8 +163,7 @@ BuiltinResult bitwise(const BuiltinCall& call) {
   return TorchValue(result);
 }
 
-// --- ranges
-// --------------------------------------------------------------------------------------
+// --- ranges --------------------------------------------------------------------------------------
 
 BuiltinResult range_length(const BuiltinCall& call) {
   if (call.args.size() != 3 || !call.all_numbers()) return std::nullopt;
@@ -271,7 +258,6 @@ constexpr std::array kNumbers = {
 
 std::span<const NamedBuiltin> number_builtins() { return kNumbers; }
 
-// add and mul also join lists and texts: see the containers.
 BuiltinResult add_numbers(const BuiltinCall& call) {
   return arithmetic<add_integers, add_reals>(call);
 }

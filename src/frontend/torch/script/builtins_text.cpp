@@ -1,6 +1,7 @@
 // Texts: mostly the messages of assertions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "frontend/torch/script/builtins.h"
@@ -44,6 +45,51 @@ BuiltinResult ends_with(const BuiltinCall& call) {
   const auto *text = text_at(call, 0), *part = text_at(call, 1);
   if (text == nullptr || part == nullptr) return std::nullopt;
   return TorchValue(text->ends_with(*part));
+}
+
+// text.find(part, start, end): a position, or -1.
+BuiltinResult find_text(const BuiltinCall& call) {
+  const auto *text = text_at(call, 0), *part = text_at(call, 1);
+  if (text == nullptr || part == nullptr) return std::nullopt;
+  const auto bound = [&](size_t i, int64_t otherwise) {
+    const auto* at = call.arg(i) == nullptr ? nullptr : call.args[i].get_if<int64_t>();
+    const auto size = static_cast<int64_t>(text->size());
+    const int64_t value = at == nullptr ? otherwise : *at;
+    return static_cast<size_t>(std::clamp<int64_t>(value < 0 ? value + size : value, 0, size));
+  };
+  const size_t start = bound(2, 0), end = bound(3, static_cast<int64_t>(text->size()));
+  const size_t at = text->substr(0, end).find(*part, start);
+  return TorchValue(at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(at));
+}
+
+BuiltinResult replace(const BuiltinCall& call) {
+  const auto *text = text_at(call, 0), *from = text_at(call, 1), *to = text_at(call, 2);
+  if (text == nullptr || from == nullptr || to == nullptr || from->empty()) return std::nullopt;
+  std::string made = *text;
+  for (size_t at = made.find(*from); at != std::string::npos;
+       at = made.find(*from, at + to->size())) {
+    made.replace(at, from->size(), *to);
+    if (made.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+  }
+  return TorchValue(std::move(made));
+}
+
+// "a %d" % b: for messages, whatever the letter says.
+BuiltinResult percent_format(const BuiltinCall& call) {
+  if (call.args.empty() || !call.args[0].is<std::string>()) return std::nullopt;
+  const auto& pattern = call.args[0].get<std::string>();
+  std::string text;
+  size_t next = 1;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%' || i + 1 == pattern.size()) {
+      text += pattern[i];
+    } else if (pattern[++i] == '%') {
+      text += '%';
+    } else if (next < call.args.size()) {
+      text += text_of_value(call.args[next++]);
+    }
+  }
+  return TorchValue(std::move(text));
 }
 
 BuiltinResult lower(const BuiltinCall& call) {
@@ -90,11 +136,12 @@ BuiltinResult code_point(const BuiltinCall& call) {
 }
 
 constexpr std::array kTexts = {
-    NamedBuiltin{"aten::format", format},        NamedBuiltin{"aten::startswith", starts_with},
-    NamedBuiltin{"aten::endswith", ends_with},   NamedBuiltin{"aten::lower", lower},
-    NamedBuiltin{"aten::strip", strip},          NamedBuiltin{"aten::split", split_text},
-    NamedBuiltin{"aten::join", join_texts},      NamedBuiltin{"aten::str", to_text},
-    NamedBuiltin{"aten::ord", code_point},
+    NamedBuiltin{"aten::format", format},      NamedBuiltin{"aten::startswith", starts_with},
+    NamedBuiltin{"aten::endswith", ends_with}, NamedBuiltin{"aten::lower", lower},
+    NamedBuiltin{"aten::strip", strip},        NamedBuiltin{"aten::split", split_text},
+    NamedBuiltin{"aten::join", join_texts},    NamedBuiltin{"aten::str", to_text},
+    NamedBuiltin{"aten::ord", code_point},     NamedBuiltin{"aten::find", find_text},
+    NamedBuiltin{"aten::replace", replace},    NamedBuiltin{"aten::percentFormat", percent_format},
 };
 
 // The text of containers is bounded: it only ends up in messages.

@@ -6,6 +6,7 @@
 
 #include "frontend/torch/script/builtins.h"
 #include "frontend/torch/script/interpreter.h"
+#include "frontend/torch/script/types.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -68,6 +69,10 @@ Result<TorchValue> Interpreter::evaluate_call(const Expr& expr, Frame& frame) {
   const Expr& callee = expr.callee();
   if (const std::string name = operator_name(callee); !name.empty())
     return call_operator(name, expr, frame);
+  // A few functions are written without their namespace: sorted(x).
+  if (callee.kind == Expr::Kind::Name && !frame.names.contains(callee.text) &&
+      find_builtin("aten::" + callee.text) != nullptr)
+    return call_operator("aten::" + callee.text, expr, frame);
   std::vector<TorchValue> args;
   NamedValues kwargs;
   if (callee.kind == Expr::Kind::Attribute && !dotted(callee).starts_with("__torch__.")) {
@@ -124,6 +129,10 @@ Result<TorchValue> Interpreter::call_special(const Expr& expr, Frame& frame, boo
     EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
     return to_number(value, *kind, frame);
   }
+  if (name == "isinstance" && count == 2) {
+    EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
+    return TorchValue(is_instance(value, expr.children[2]));
+  }
   if (name == "str" && count == 1) {
     EC_TRY(const TorchValue value, evaluate(expr.children[1], frame));
     return TorchValue(text_of_value(value));
@@ -152,13 +161,14 @@ Result<TorchValue> Interpreter::to_number(const TorchValue& value, SymScalar::Ki
   }
   if (!value.is_number())
     return Error(Code::TypeMismatch, fmt::format("a number expected, got {}", describe(value)));
-  const double real = value.is<double>()    ? value.get<double>()
-                      : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                                            : (value.get<bool>() ? 1.0 : 0.0);
+  const double real = real_of(value);
   switch (kind) {
-    case SymScalar::Kind::Bool: return TorchValue(real != 0);
-    case SymScalar::Kind::Float: return TorchValue(real);
-    case SymScalar::Kind::Int: break;
+    case SymScalar::Kind::Bool:
+      return TorchValue(real != 0);
+    case SymScalar::Kind::Float:
+      return TorchValue(real);
+    case SymScalar::Kind::Int:
+      break;
   }
   if (value.is<int64_t>()) return value;
   if (!(std::abs(real) < 9.2e18))
@@ -184,11 +194,12 @@ Result<TorchValue> Interpreter::call_operator(const std::string& name, const Exp
   if (name == "prim::RaiseException") {
     raised_ = true;
     const std::string what = args.empty() ? "" : text_of_value(args[0]);
-    return located(Error(Code::BadValue,
-                         fmt::format("the model itself raises an error: {}", printable(what)))
-                       .hint("check the shapes of the inputs: --input-shape"));
+    return located(
+        Error(Code::BadValue, fmt::format("the model itself raises an error: {}", printable(what)))
+            .hint("check the shapes of the inputs: --input-shape"));
   }
-  if (name == "prim::ConstantMKLDNNTensor" || name.starts_with("prim::mkldnn_"))
+  if (name == "prim::ConstantMKLDNNTensor" || name == "aten::to_mkldnn" ||
+      name.starts_with("prim::mkldnn_"))
     return mkldnn_error();
   if (const Builtin builtin = find_builtin(name)) {
     BuiltinResult result = builtin({*this, args, kwargs});
@@ -250,7 +261,8 @@ Result<TorchValue> Interpreter::construct(const ClassValue& type, std::vector<To
 // Methods of packed weights; only unpack() is ever called on them.
 Result<TorchValue> Interpreter::call_packed(const TorchValue& object, const std::string& name) {
   const auto optional = [](ec::Tensor* tensor) {
-    return tensor == nullptr ? TorchValue() : TorchValue(Functionalizer::adopt({tensor, false, {}, {}}));
+    return tensor == nullptr ? TorchValue()
+                             : TorchValue(Functionalizer::adopt({tensor, false, {}, {}}));
   };
   if (name == "unpack") {
     if (const auto* conv = object.get_if<TorchValue::Conv>())

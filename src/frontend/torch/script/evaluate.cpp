@@ -34,17 +34,28 @@ Result<TorchValue> Interpreter::evaluate(const Expr& expr, Frame& frame) {
   const Nesting nesting(nesting_);
   if (nesting_ > kMaxNesting) return Error(Code::TooDeep, "the program nests too deep");
   switch (expr.kind) {
-    case Expr::Kind::Int: return TorchValue(expr.integer);
-    case Expr::Kind::Float: return TorchValue(expr.real);
-    case Expr::Kind::String: return TorchValue(expr.text);
-    case Expr::Kind::None: return TorchValue();
-    case Expr::Kind::True: return TorchValue(true);
-    case Expr::Kind::False: return TorchValue(false);
-    case Expr::Kind::Name: return evaluate_name(expr, frame);
-    case Expr::Kind::Attribute: return evaluate_attribute(expr, frame);
-    case Expr::Kind::Subscript: return evaluate_subscript(expr, frame);
-    case Expr::Kind::Call: return evaluate_call(expr, frame);
-    case Expr::Kind::Dict: return evaluate_dict(expr, frame);
+    case Expr::Kind::Int:
+      return TorchValue(expr.integer);
+    case Expr::Kind::Float:
+      return TorchValue(expr.real);
+    case Expr::Kind::String:
+      return TorchValue(expr.text);
+    case Expr::Kind::None:
+      return TorchValue();
+    case Expr::Kind::True:
+      return TorchValue(true);
+    case Expr::Kind::False:
+      return TorchValue(false);
+    case Expr::Kind::Name:
+      return evaluate_name(expr, frame);
+    case Expr::Kind::Attribute:
+      return evaluate_attribute(expr, frame);
+    case Expr::Kind::Subscript:
+      return evaluate_subscript(expr, frame);
+    case Expr::Kind::Call:
+      return evaluate_call(expr, frame);
+    case Expr::Kind::Dict:
+      return evaluate_dict(expr, frame);
     case Expr::Kind::List:
     case Expr::Kind::Tuple: {
       std::vector<TorchValue> items;
@@ -63,7 +74,8 @@ Result<TorchValue> Interpreter::evaluate(const Expr& expr, Frame& frame) {
     case Expr::Kind::Complex:
       return with_source(Error(Code::UnsupportedType, "the model computes with complex numbers"),
                          frame, expr.offset);
-    case Expr::Kind::Ellipsis: break;
+    case Expr::Kind::Ellipsis:
+      break;
   }
   return with_source(Error(Code::CorruptFile, "an expression that means nothing here"), frame,
                      expr.offset);
@@ -123,8 +135,7 @@ Result<TorchValue> Interpreter::global(const std::string& name) {
       return TorchValue(TorchValue::Object(std::move(made)));
     }
   }
-  return Error(Code::UndefinedName,
-               fmt::format("the archive has no code of '{}'", printable(name)))
+  return Error(Code::UndefinedName, fmt::format("the archive has no code of '{}'", printable(name)))
       .hint("the archive is damaged: save the model again");
 }
 
@@ -133,8 +144,7 @@ Result<TorchValue> Interpreter::constant(const std::string& name) {
   const Pickle& pickle = *constants_pickle_;
   const std::vector<PickleRef>& items = pickle[pickle.root()].items;
   const auto index = parse_int(std::string_view(name).substr(name.empty() ? 0 : 1));
-  if (!name.starts_with('c') || !index || *index < 0 ||
-      static_cast<size_t>(*index) >= items.size())
+  if (!name.starts_with('c') || !index || *index < 0 || static_cast<size_t>(*index) >= items.size())
     return Error(Code::UndefinedName, fmt::format("no constant '{}'", printable(name)));
   EC_TRY(TorchValue value, constants_->value(items[static_cast<size_t>(*index)], name));
   if (auto* tensor = value.get_if<TensorRef>()) {
@@ -165,9 +175,9 @@ Result<TorchValue> Interpreter::attribute(const std::shared_ptr<Instance>& objec
       return evaluate(*field.value, frame);
     }
   }
-  return Error(Code::UndefinedName, fmt::format("object '{}' of class '{}' has no attribute '{}'",
-                                                printable(object->path),
-                                                printable(object->class_name), printable(name)))
+  return Error(Code::UndefinedName,
+               fmt::format("object '{}' of class '{}' has no attribute '{}'",
+                           printable(object->path), printable(object->class_name), printable(name)))
       .hint("the archive is damaged: save the model again");
 }
 
@@ -175,8 +185,7 @@ Result<TorchValue> Interpreter::member(const TorchValue& object, const std::stri
   if (const auto instance = as_object<Instance>(object)) return attribute(instance, name);
   if (const auto* tuple = object.get_if<TorchValue::Tuple>()) {
     for (size_t i = 0; i < (*tuple)->field_names.size(); ++i)
-      if ((*tuple)->field_names[i] == name && i < (*tuple)->items.size())
-        return (*tuple)->items[i];
+      if ((*tuple)->field_names[i] == name && i < (*tuple)->items.size()) return (*tuple)->items[i];
   }
   if (const auto entry = as_object<Enumerator>(object)) {
     if (name == "value") return entry->value;

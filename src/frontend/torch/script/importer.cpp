@@ -33,8 +33,10 @@ bool takes_indices(const ec::Operation& op, const ec::Tensor* tensor) {
     case OpKind::GatherNd:
     case OpKind::ScatterElements:
     case OpKind::ScatterNd:
-    case OpKind::OneHot: return op.input(0) != tensor || op.kind() == OpKind::OneHot;
-    default: return false;
+    case OpKind::OneHot:
+      return op.input(0) != tensor || op.kind() == OpKind::OneHot;
+    default:
+      return false;
   }
 }
 
@@ -118,8 +120,7 @@ Status Import::add_outputs(Interpreter& interpreter, const TorchValue& value,
   }
   const auto* items = value.items();
   if (items == nullptr)
-    return Error(Code::UnsupportedType,
-                 fmt::format("the model returns {}", describe(value)))
+    return Error(Code::UnsupportedType, fmt::format("the model returns {}", describe(value)))
         .hint("return tensors, or lists, tuples and dicts of them");
   const auto* tuple = value.get_if<TorchValue::Tuple>();
   for (size_t i = 0; i < items->size(); ++i) {
@@ -153,7 +154,7 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
   graph_ = std::make_unique<ec::Graph>();
   Interpreter interpreter(archive_, *graph_, sink_);
   EC_CHECK_OK(interpreter.load());
-  EC_TRY(Signature signature, plan_inputs(archive_, *interpreter.root(), options_, sink_));
+  EC_TRY(Signature signature, plan_inputs(archive_, interpreter, options_, sink_));
   for (NamedInput& input : signature.tensors) {
     if (integers.contains(input.name)) input.type.dtype = DType::I64;
     ec::Tensor* tensor = graph_->add_input(input.name, input.type);
@@ -166,8 +167,7 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
   if (integers.empty()) find_index_inputs(signature);
   if (!result.ok()) {
     // Operators may refuse indices that are no integers before they become operations.
-    if (integers.empty() && index_inputs_.empty() &&
-        result.error().code() == Code::TypeMismatch)
+    if (integers.empty() && index_inputs_.empty() && result.error().code() == Code::TypeMismatch)
       for (const ec::Tensor* input : graph_->inputs())
         if (signature.assumed.contains(input->name())) index_inputs_.insert(input->name());
     return std::move(result).error();
@@ -255,8 +255,7 @@ Result<std::unique_ptr<Graph>> import_torchscript(const Blob& file,
   };
   Result<torch::Archive> archive = torch::Archive::open(file);
   if (!archive.ok()) return fail(std::move(archive).error());
-  Result<std::unique_ptr<Graph>> graph =
-      torch::script::import_archive(*archive, options, found);
+  Result<std::unique_ptr<Graph>> graph = torch::script::import_archive(*archive, options, found);
   if (!graph.ok()) return fail(std::move(graph).error());
   forward();
   (*graph)->set_name(path.stem().string().empty() ? "main" : path.stem().string());

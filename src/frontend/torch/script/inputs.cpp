@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/torch/script/shape_hints.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -91,11 +92,16 @@ class Planner {
           plan.items.push_back(std::move(item));
         }
         return plan;
-      case PickleKind::None: return plan;
-      case PickleKind::Bool: return plan.value = TorchValue(node.flag), plan;
-      case PickleKind::Int: return plan.value = TorchValue(node.integer), plan;
-      case PickleKind::Float: return plan.value = TorchValue(node.real), plan;
-      case PickleKind::String: return plan.value = TorchValue(node.text), plan;
+      case PickleKind::None:
+        return plan;
+      case PickleKind::Bool:
+        return plan.value = TorchValue(node.flag), plan;
+      case PickleKind::Int:
+        return plan.value = TorchValue(node.integer), plan;
+      case PickleKind::Float:
+        return plan.value = TorchValue(node.real), plan;
+      case PickleKind::String:
+        return plan.value = TorchValue(node.text), plan;
       default:
         return Error(Code::UnsupportedType,
                      fmt::format("input '{}' is no tensor, list or tuple", name))
@@ -110,25 +116,32 @@ class Planner {
   Result<InputPlan> from_type(const Parameter& parameter) {
     const std::string type = parameter.type ? type_text(*parameter.type) : "Tensor";
     const bool optional = type.starts_with("Optional[");
-    const std::string inner =
-        optional ? type.substr(9, type.size() - 10) : type;
+    const std::string inner = optional ? type.substr(9, type.size() - 10) : type;
     const std::string position = std::to_string(signature_.tensors.size());
     if (inner == "Tensor" &&
         (!optional || shape_is_given(parameter.name) || shape_is_given(position)))
       return tensor(parameter.name, std::nullopt);
-    if (inner == "List[Tensor]" || inner.starts_with("Tuple[Tensor")) return container(parameter, inner);
+    if (inner == "List[Tensor]" || inner.starts_with("Tuple[Tensor"))
+      return container(parameter, inner);
     InputPlan plan;
     if (optional) return plan;
     if (parameter.default_value) {
       const Expr& value = *parameter.default_value;
       switch (value.kind) {
-        case Expr::Kind::None: return plan;
-        case Expr::Kind::True: return plan.value = TorchValue(true), plan;
-        case Expr::Kind::False: return plan.value = TorchValue(false), plan;
-        case Expr::Kind::Int: return plan.value = TorchValue(value.integer), plan;
-        case Expr::Kind::Float: return plan.value = TorchValue(value.real), plan;
-        case Expr::Kind::String: return plan.value = TorchValue(value.text), plan;
-        default: break;
+        case Expr::Kind::None:
+          return plan;
+        case Expr::Kind::True:
+          return plan.value = TorchValue(true), plan;
+        case Expr::Kind::False:
+          return plan.value = TorchValue(false), plan;
+        case Expr::Kind::Int:
+          return plan.value = TorchValue(value.integer), plan;
+        case Expr::Kind::Float:
+          return plan.value = TorchValue(value.real), plan;
+        case Expr::Kind::String:
+          return plan.value = TorchValue(value.text), plan;
+        default:
+          break;
       }
     }
     return Error(Code::MissingInput,
@@ -145,7 +158,9 @@ class Planner {
     if (plan.kind == InputPlan::Kind::Tuple)
       count = static_cast<size_t>(std::count(type.begin(), type.end(), ',')) + 1;
     else
-      while (shape_is_given(fmt::format("{}.{}", parameter.name, count))) ++count;
+      while (shape_is_given(fmt::format("{}.{}", parameter.name, count)) ||
+             shape_is_given(std::to_string(signature_.tensors.size() + count)))
+        ++count;
     if (count == 0)
       return Error(Code::DynamicShape,
                    fmt::format("input '{}' is a list of tensors of unknown length",
@@ -171,7 +186,7 @@ void forget_given_shapes(Signature& signature, const ImportOptions& options) {
     const bool by_position = options.input_shapes.contains(std::to_string(i));
     const bool only = signature.tensors.size() == 1 && options.input_shapes.contains("");
     if (!by_name && !by_position && !only) continue;
-    const auto given = options.input_shapes.find(by_name ? input.name
+    const auto given = options.input_shapes.find(by_name       ? input.name
                                                  : by_position ? std::to_string(i)
                                                                : std::string());
     if (!input.type.shape || input.type.shape->rank() != given->second.size()) {
@@ -183,12 +198,15 @@ void forget_given_shapes(Signature& signature, const ImportOptions& options) {
   }
 }
 
-void ask_for_shapes(const Signature& signature, DiagnosticSink& sink) {
+void ask_for_shapes(const Signature& signature, Interpreter& interpreter, DiagnosticSink& sink) {
   std::string names, options;
   for (const NamedInput& input : signature.tensors) {
     if (input.type.is_static()) continue;
-    names += (names.empty() ? "'" : ", '") + printable(input.name) + "'";
-    options += fmt::format("--input-shape {}:1x3x224x224 ", printable(input.name));
+    const auto hint = shape_hint(interpreter, signature.method, input.name);
+    names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(input.name),
+                         hint ? " (" + hint->text + ")" : "");
+    options += fmt::format("--input-shape {}:{} ", printable(input.name),
+                           hint ? hint->example : "1x3x224x224");
   }
   if (names.empty()) return;
   sink.report(Error(Code::DynamicShape,
@@ -198,15 +216,16 @@ void ask_for_shapes(const Signature& signature, DiagnosticSink& sink) {
 
 }  // namespace
 
-Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
+Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
                               const ImportOptions& options, DiagnosticSink& sink) {
+  const Instance& module = *interpreter.root();
   Signature signature;
   // An overloaded forward has numbered forms; the first takes tensors.
   signature.method = module.type->method("forward") != nullptr ? "forward" : "forward__0";
   const Function* method = module.type->method(signature.method);
   if (method == nullptr)
-    return Error(Code::UnsupportedFormat, fmt::format("class '{}' has no method forward()",
-                                                      printable(module.class_name)))
+    return Error(Code::UnsupportedFormat,
+                 fmt::format("class '{}' has no method forward()", printable(module.class_name)))
         .hint("save the module that computes the result, with a forward() method");
   Planner planner(archive, options, signature);
   for (size_t i = 1; i < method->parameters.size(); ++i) {
@@ -216,7 +235,7 @@ Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
   forget_given_shapes(signature, options);
   apply_input_options(signature.tensors, options, sink);
   if (sink.has_errors()) return sink.first_error();
-  ask_for_shapes(signature, sink);
+  ask_for_shapes(signature, interpreter, sink);
   if (sink.has_errors()) return sink.first_error();
   return signature;
 }

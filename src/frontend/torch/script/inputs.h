@@ -14,21 +14,21 @@ namespace ec::torch::script {
 struct InputPlan {
   enum class Kind : uint8_t { Tensor, List, Tuple, Value };
   Kind kind = Kind::Value;
-  std::string name;            // of a tensor input
+  std::string name;  // of a tensor input
   std::vector<InputPlan> items;
-  TorchValue value;            // of a fixed value
+  TorchValue value;  // of a fixed value
 };
 
 struct Signature {
-  std::string method;                // "forward"
+  std::string method;  // "forward"
   std::vector<InputPlan> parameters;
-  std::vector<NamedInput> tensors;   // in order
-  std::set<std::string> assumed;     // names of tensors whose element type nobody told
+  std::vector<NamedInput> tensors;  // in order
+  std::set<std::string> assumed;    // names of tensors whose element type nobody told
 };
 
 // From the archive's example inputs, the parameters' types and the user's shapes. Inputs without a
 // shape are reported to the sink.
-Result<Signature> plan_inputs(const Archive& archive, const Instance& module,
+Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
                               const ImportOptions& options, DiagnosticSink& sink);
 
 }  // namespace ec::torch::script

@@ -92,14 +92,13 @@ CallSite Interpreter::site(const std::string& path, const std::string& op_type) 
 
 Error Interpreter::with_source(Error error, const Frame& frame, uint32_t offset) {
   Diagnostic& diagnostic = error.diagnostic();
-  const bool told = std::any_of(
-      diagnostic.notes.begin(), diagnostic.notes.end(),
-      [](const std::string& note) { return note.starts_with("in "); });
+  const bool told = std::any_of(diagnostic.notes.begin(), diagnostic.notes.end(),
+                                [](const std::string& note) { return note.starts_with("in "); });
   if (told || frame.file == nullptr || frame.function == nullptr) return error;
   std::string note = fmt::format("in {}", frame.function->name);
   if (const auto line = source_map_.find(frame.file->record, offset))
-    note += fmt::format(", {} line {}: {}", printable(line->file), line->line,
-                        printable(line->text));
+    note +=
+        fmt::format(", {} line {}: {}", printable(line->file), line->line, printable(line->text));
   else
     note += fmt::format(", {}", frame.file->record);
   diagnostic.notes.push_back(std::move(note));
@@ -125,9 +124,8 @@ Status Interpreter::bind(const Function& function, Frame& frame, std::vector<Tor
   if (args.size() > function.parameters.size()) return wrong("too many arguments");
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     const Parameter& parameter = function.parameters[i];
-    const auto named = std::find_if(kwargs.begin(), kwargs.end(), [&](const auto& item) {
-      return item.first == parameter.name;
-    });
+    const auto named = std::find_if(kwargs.begin(), kwargs.end(),
+                                    [&](const auto& item) { return item.first == parameter.name; });
     if (i < args.size()) {
       frame.names[parameter.name] = std::move(args[i]);
     } else if (named != kwargs.end()) {
@@ -206,10 +204,14 @@ Result<Interpreter::Flow> Interpreter::run(const Statement& statement, Frame& fr
         EC_TRY(frame.result, evaluate(statement.values[0], frame));
       }
       return Flow::Return;
-    case Statement::Kind::Pass: return Flow::Next;
-    case Statement::Kind::If: return run_if(statement, frame);
-    case Statement::Kind::For: return run_for(statement, frame);
-    case Statement::Kind::While: return run_while(statement, frame);
+    case Statement::Kind::Pass:
+      return Flow::Next;
+    case Statement::Kind::If:
+      return run_if(statement, frame);
+    case Statement::Kind::For:
+      return run_for(statement, frame);
+    case Statement::Kind::While:
+      return run_while(statement, frame);
     case Statement::Kind::With:
       EC_CHECK_OK(enter_context(statement, frame));
       return run(statement.body, frame);
@@ -234,10 +236,10 @@ Status Interpreter::assign(const Statement& statement, Frame& frame) {
   if (values.size() == 1 && (statement.targets.size() > 1 || statement.unpack)) {
     const auto* items = values[0].items();
     if (items == nullptr || items->size() != statement.targets.size())
-      return with_source(Error(Code::BadArity,
-                               fmt::format("{} values expected, got {}", statement.targets.size(),
-                                           describe(values[0]))),
-                         frame, statement.offset);
+      return with_source(
+          Error(Code::BadArity, fmt::format("{} values expected, got {}", statement.targets.size(),
+                                            describe(values[0]))),
+          frame, statement.offset);
     // A copy: the names may be the last to hold the container.
     values = std::vector<TorchValue>(*items);
   }

@@ -27,7 +27,7 @@ struct Frame {
   const Function* function = nullptr;
   std::string path;  // of the module whose method this is
   Environment names;
-  Frame* enclosing = nullptr;  // a nested function sees its names
+  Frame* enclosing = nullptr;    // a nested function sees its names
   std::shared_ptr<Frame*> self;  // while the call runs
   TorchValue result;
 };

@@ -89,11 +89,20 @@ Status Lexer::string(char quote) {
       c = peek();
       ++at_;
       switch (c) {
-        case 'n': c = '\n'; break;
-        case 't': c = '\t'; break;
-        case 'r': c = '\r'; break;
-        case '0': c = '\0'; break;
-        default: break;
+        case 'n':
+          c = '\n';
+          break;
+        case 't':
+          c = '\t';
+          break;
+        case 'r':
+          c = '\r';
+          break;
+        case '0':
+          c = '\0';
+          break;
+        default:
+          break;
       }
     }
     text += c;

@@ -13,7 +13,7 @@ namespace ec::torch::script {
 
 struct Definition {
   const SourceFile* file = nullptr;
-  const Class* type = nullptr;          // one of these
+  const Class* type = nullptr;  // one of these
   const Function* function = nullptr;
 };
 
@@ -24,7 +24,9 @@ class Library {
   // "__torch__.torch.nn.modules.conv.Conv2d"; nothing found is an empty definition.
   Result<Definition> find(const std::string& name);
   // Classes of PyTorch itself have no source.
-  static bool is_builtin(std::string_view name) { return name.starts_with("__torch__.torch.classes."); }
+  static bool is_builtin(std::string_view name) {
+    return name.starts_with("__torch__.torch.classes.");
+  }
 
  private:
   const Archive& archive_;

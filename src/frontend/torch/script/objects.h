@@ -14,10 +14,10 @@ struct Frame;
 
 // A module or an instance of a class.
 struct Instance : TorchObject {
-  std::string class_name;        // "__torch__.torch.nn.modules.conv.Conv2d"
-  const Class* type = nullptr;   // null for classes built into PyTorch
+  std::string class_name;       // "__torch__.torch.nn.modules.conv.Conv2d"
+  const Class* type = nullptr;  // null for classes built into PyTorch
   const SourceFile* file = nullptr;
-  std::string path;              // from the root module: "layer1.0.conv2"
+  std::string path;  // from the root module: "layer1.0.conv2"
   // Attributes that were read or stored; others wait in the pickle until they are asked for, so
   // that weights which nothing uses cost nothing.
   std::map<std::string, TorchValue, std::less<>> attributes;

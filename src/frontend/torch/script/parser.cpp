@@ -289,9 +289,7 @@ Result<Statement> Parser::statement() {
   return assignment_or_expression();
 }
 
-bool Parser::ends_list() const {
-  return peek().kind == Kind::Newline || peek().is_symbol("=");
-}
+bool Parser::ends_list() const { return peek().kind == Kind::Newline || peek().is_symbol("="); }
 
 // "a, b, = t": a comma before '=' unpacks; "a, b = f(x)" has several results or values.
 Result<Statement> Parser::assignment_or_expression() {
@@ -515,7 +513,8 @@ std::string dotted(const Expr& expr) {
 
 std::string type_text(const Expr& type) {
   switch (type.kind) {
-    case Expr::Kind::None: return "None";
+    case Expr::Kind::None:
+      return "None";
     case Expr::Kind::Subscript:
       return type_text(type.children[0]) + "[" + type_text(type.children[1]) + "]";
     case Expr::Kind::Tuple: {
@@ -523,7 +522,8 @@ std::string type_text(const Expr& type) {
       for (const Expr& child : type.children) text += (text.empty() ? "" : ", ") + type_text(child);
       return text.empty() ? "()" : text;
     }
-    default: return dotted(type);
+    default:
+      return dotted(type);
   }
 }
 

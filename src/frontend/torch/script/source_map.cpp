@@ -19,7 +19,8 @@ std::optional<PythonLine> traced_line(std::string_view stack) {
   if (open == first.npos) return std::nullopt;
   const auto line = parse_int(first.substr(open + 1, close - open - 1));
   if (!line) return std::nullopt;
-  return PythonLine{std::string(first.substr(0, open)), *line, std::string(first.substr(close + 3))};
+  return PythonLine{std::string(first.substr(0, open)), *line,
+                    std::string(first.substr(close + 3))};
 }
 
 // ("FORMAT_WITH_STRING_TABLE", (texts...), ((byte, ((texts), file, first line), start, end), ...))
@@ -52,16 +53,17 @@ class Reader {
       code += text(pickle_[piece].integer);
       if (code.size() > kMaxSource) return std::nullopt;
     }
-    if (file.empty()) return traced_line(code);
+    if (const auto traced = traced_line(code)) return traced;
+    if (file.empty()) return std::nullopt;
     const int64_t start = pickle_[range.items[1]].integer;
     if (start < 0 || static_cast<size_t>(start) > code.size()) return std::nullopt;
     const std::string_view before = std::string_view(code).substr(0, static_cast<size_t>(start));
     const size_t first = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
     const size_t end = std::min(code.find('\n', static_cast<size_t>(start)), code.size());
-    return PythonLine{std::string(file),
-                      pickle_[source.items[2]].integer +
-                          std::count(before.begin(), before.end(), '\n'),
-                      std::string(trim(std::string_view(code).substr(first, end - first)))};
+    return PythonLine{
+        std::string(file),
+        pickle_[source.items[2]].integer + std::count(before.begin(), before.end(), '\n'),
+        std::string(trim(std::string_view(code).substr(first, end - first)))};
   }
 
  private:

@@ -49,7 +49,8 @@ Result<TorchValue> Unpickler::value(PickleRef ref, const std::string& name) {
 std::vector<std::string> Unpickler::written() const {
   std::vector<std::string> names;
   for (const TorchValue& value : values_)
-    if (const auto* tensor = value.get_if<TensorRef>(); tensor != nullptr && tensor->alias->version > 0)
+    if (const auto* tensor = value.get_if<TensorRef>();
+        tensor != nullptr && tensor->alias->version > 0)
       names.push_back(tensor->tensor->name());
   return names;
 }
@@ -57,20 +58,29 @@ std::vector<std::string> Unpickler::written() const {
 Result<TorchValue> Unpickler::make(PickleRef ref, const std::string& name) {
   const PickleNode& node = pickle_[ref];
   switch (node.kind) {
-    case PickleKind::None: return TorchValue();
-    case PickleKind::Bool: return TorchValue(node.flag);
-    case PickleKind::Int: return TorchValue(node.integer);
-    case PickleKind::Float: return TorchValue(node.real);
+    case PickleKind::None:
+      return TorchValue();
+    case PickleKind::Bool:
+      return TorchValue(node.flag);
+    case PickleKind::Int:
+      return TorchValue(node.integer);
+    case PickleKind::Float:
+      return TorchValue(node.real);
     case PickleKind::String:
-    case PickleKind::Device: return TorchValue(node.text);
+    case PickleKind::Device:
+      return TorchValue(node.text);
     case PickleKind::Tuple:
     case PickleKind::List:
-    case PickleKind::Dict: return container(node, name);
-    case PickleKind::Tensor: return tensor(node, name);
-    case PickleKind::Object: return object(node, name);
+    case PickleKind::Dict:
+      return container(node, name);
+    case PickleKind::Tensor:
+      return tensor(node, name);
+    case PickleKind::Object:
+      return object(node, name);
     case PickleKind::Complex:
       return Error(Code::UnsupportedType, fmt::format("'{}' is a complex number", name));
-    default: return corrupt(fmt::format("'{}' has a value that no model has", printable(name)));
+    default:
+      return corrupt(fmt::format("'{}' has a value that no model has", printable(name)));
   }
 }
 
@@ -99,7 +109,8 @@ Result<TorchValue> Unpickler::tensor(const PickleNode& node, const std::string& 
   if (data.quant) {
     auto quant = std::make_shared<QuantParams>();
     quant->axis = static_cast<int32_t>(data.quant->axis);
-    for (const double scale : data.quant->scales) quant->scales.push_back(static_cast<float>(scale));
+    for (const double scale : data.quant->scales)
+      quant->scales.push_back(static_cast<float>(scale));
     for (const int64_t zero : data.quant->zero_points)
       quant->zero_points.push_back(static_cast<int32_t>(zero));
     ref.quant = std::move(quant);
@@ -152,8 +163,7 @@ Result<TorchValue> Unpickler::builtin_object(const PickleNode& node, const std::
       type == "Conv3dPackedParamsBase")
     return packed_conv(state, name);
   if (type == "CellParamsBase") return packed_cell(state, name);
-  return Error(Code::UnsupportedType,
-               fmt::format("'{}' is a {}", printable(name), printable(type)))
+  return Error(Code::UnsupportedType, fmt::format("'{}' is a {}", printable(name), printable(type)))
       .hint("only packed weights of linear, convolution and recurrent layers are supported");
 }
 
@@ -217,9 +227,8 @@ Result<TorchValue> Unpickler::packed_conv(const PickleNode& state, const std::st
 Result<TorchValue> Unpickler::packed_cell(const PickleNode& state, const std::string& name) {
   if (state.items.size() != 5) return corrupt("packed weights of an unknown form");
   if (pickle_[state.items[0]].text != "quantized_dynamic")
-    return Error(Code::UnsupportedOpForm,
-                 fmt::format("recurrent weights of kind '{}'",
-                             printable(pickle_[state.items[0]].text)))
+    return Error(Code::UnsupportedOpForm, fmt::format("recurrent weights of kind '{}'",
+                                                      printable(pickle_[state.items[0]].text)))
         .hint("use torch.ao.quantization.quantize_dynamic with dtype=torch.qint8");
   EC_TRY(const TorchValue weights, value(state.items[4], name));
   const auto* items = weights.items();
