@@ -22,24 +22,25 @@ Result<bool> expand(Rewriter& r, Operation* op) {
 
 Tensor* reciprocal(Parts& p, Tensor* x) { return p.div(p.number(x, 1), x); }
 Tensor* tangent(Parts& p, Tensor* x) {
-  return p.div(p.unary(OpKind::Sin, x), p.unary(OpKind::Cos, x));
+  return p.op(OpKind::Div, {p.unary(OpKind::Sin, x), p.unary(OpKind::Cos, x)});
 }
 Tensor* hyperbolic_sine(Parts& p, Tensor* x) {
-  return p.mul(p.sub(exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))), 0.5);
+  return p.mul(p.op(OpKind::Sub, {exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))}), 0.5);
 }
 Tensor* hyperbolic_cosine(Parts& p, Tensor* x) {
-  return p.mul(p.add(exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))), 0.5);
+  return p.mul(p.op(OpKind::Add, {exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))}), 0.5);
 }
 Tensor* inverse_hyperbolic_sine(Parts& p, Tensor* x) {
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* root = p.unary(OpKind::Sqrt, p.add(p.mul(x, x), 1));
-  return p.mul(p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root)));
+  return p.op(OpKind::Mul,
+              {p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root))});
 }
 Tensor* inverse_hyperbolic_cosine(Parts& p, Tensor* x) {
   return p.unary(OpKind::Log, p.add(x, p.unary(OpKind::Sqrt, p.sub(p.mul(x, x), 1))));
 }
 Tensor* inverse_hyperbolic_tangent(Parts& p, Tensor* x) {
-  Tensor* ratio = p.div(p.add(x, 1), p.sub(p.number(x, 1), x));
+  Tensor* ratio = p.op(OpKind::Div, {p.add(x, 1), p.sub(p.number(x, 1), x)});
   return p.mul(p.unary(OpKind::Log, ratio), 0.5);
 }
 
@@ -51,7 +52,7 @@ Tensor* error_function(Parts& p, Tensor* x) {
   for (const double c : {-1.453152027, 1.421413741, -0.284496736, 0.254829592})
     sum = p.mul(p.add(sum, c), t);
   Tensor* tail = p.mul(sum, exp_of(p, p.unary(OpKind::Neg, p.mul(x, x))));
-  return p.mul(p.unary(OpKind::Sign, x), p.sub(p.number(x, 1), tail));
+  return p.op(OpKind::Mul, {p.unary(OpKind::Sign, x), p.sub(p.number(x, 1), tail)});
 }
 
 // The angle whose tangent is a positive number, within 2e-8: halved twice by
@@ -60,7 +61,7 @@ Tensor* arctangent(Parts& p, Tensor* x) {
   // |x| > 1: pi / 2 - atan(1 / |x|)
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* large = p.op(OpKind::Greater, {size, p.number(x, 1)});
-  Tensor* t = p.op(OpKind::Where, {large, p.div(p.number(x, 1), p.max(size, 1e-30)), size});
+  Tensor* t = p.op(OpKind::Where, {large, p.op(OpKind::Div, {p.number(x, 1), p.max(size, 1e-30)}), size});
   for (int i = 0; i < 2; ++i) t = p.div(t, p.add(p.unary(OpKind::Sqrt, p.add(p.mul(t, t), 1)), 1));
   Tensor* square = p.mul(t, t);
   Tensor* sum = p.mul(square, 1.0 / 13);
@@ -72,11 +73,11 @@ Tensor* arctangent(Parts& p, Tensor* x) {
 }
 Tensor* arcsine(Parts& p, Tensor* x) {
   // 2 atan(x / (1 + sqrt(1 - x^2)))
-  Tensor* root = p.unary(OpKind::Sqrt, p.sub(p.number(x, 1), p.mul(x, x)));
+  Tensor* root = p.unary(OpKind::Sqrt, p.op(OpKind::Sub, {p.number(x, 1), p.mul(x, x)}));
   return p.mul(arctangent(p, p.div(x, p.add(root, 1))), 2);
 }
 Tensor* arccosine(Parts& p, Tensor* x) {
-  return p.sub(p.number(x, 1.5707963267948966), arcsine(p, x));
+  return p.op(OpKind::Sub, {p.number(x, 1.5707963267948966), arcsine(p, x)});
 }
 
 Result<bool> expand_is_nan(Rewriter& r, Operation* op) {
@@ -102,9 +103,10 @@ Result<bool> expand_fmod(Rewriter& r, Operation* op) {
   if (!op->attrs_as<ModAttrs>().fmod || !is_float_op(op)) return false;
   Parts p(r, op);
   Tensor *x = op->input(0), *y = op->input(1);
-  Tensor* ratio = p.div(p.unary(OpKind::Abs, x), p.unary(OpKind::Abs, y));
-  Tensor* rest =
-      p.sub(p.unary(OpKind::Abs, x), p.mul(p.unary(OpKind::Abs, y), p.unary(OpKind::Floor, ratio)));
+  Tensor* dividend = p.unary(OpKind::Abs, x);
+  Tensor* divisor = p.unary(OpKind::Abs, y);
+  Tensor* times = p.unary(OpKind::Floor, p.div(dividend, divisor));
+  Tensor* rest = p.sub(dividend, p.mul(divisor, times));
   return p.replace(p.mul(p.unary(OpKind::Sign, x), rest));
 }
 

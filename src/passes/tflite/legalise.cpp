@@ -12,7 +12,9 @@ class LegaliseTflitePass : public Pass {
     std::vector<RewriteRule> rules;
     for (const auto family : {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
                               kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
-                              kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample})
+                              kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample,
+                              kTfliteAttention, kTfliteScatter, kTfliteSignal,
+                              kTfliteLoops})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }

@@ -10,6 +10,7 @@ namespace ec::passes {
 
 extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
     kTfliteWindows, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
-    kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample;
+    kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
+    kTfliteSignal, kTfliteLoops;
 
 }  // namespace ec::passes
