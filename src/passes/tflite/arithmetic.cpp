@@ -120,6 +120,29 @@ Result<bool> narrow_division(Rewriter& r, Operation* op) {
   return p.replace(p.cast(y, dtype));
 }
 
+// Numbers of 8 and 16 bits that stand for themselves: kernels take those types for quantised ones.
+Result<bool> widen(Rewriter& r, Operation* op) {
+  const DType dtype = op->input(0)->dtype(), result = op->output()->dtype();
+  if (!is_plain(op) || !is_integer(dtype) || bit_width(dtype) > 16) return false;
+  Parts p(r, op);
+  Tensor* a = p.cast(op->input(0), DType::I32);
+  Tensor* b = p.cast(op->input(1), DType::I32);
+  Tensor* y = p.op(op->kind(), {a, b}, op->attrs());
+  return p.replace(result == DType::Bool ? y : p.cast(y, result));
+}
+
+// Base and exponent of one type, which is f32 or i32.
+Result<bool> unite_pow(Rewriter& r, Operation* op) {
+  const DType base = op->input(0)->dtype(), exponent = op->input(1)->dtype();
+  const DType wanted = is_float(base) || is_float(exponent) ? DType::F32 : DType::I32;
+  if (!is_plain(op) || (base == wanted && exponent == wanted)) return false;
+  if (base == DType::F64 || exponent == DType::F64) return false;
+  Parts p(r, op);
+  Tensor* a = p.cast(op->input(0), wanted);
+  Tensor* b = p.cast(op->input(1), wanted);
+  return p.replace(p.cast(p.op(OpKind::Pow, {a, b}), op->output()->dtype()));
+}
+
 // Squares and roots without the power function.
 Result<bool> expand_pow(Rewriter& r, Operation* op) {
   const WithScalar match = with_scalar(op);
@@ -148,6 +171,17 @@ constexpr RewriteRule kRules[] = {
     {OpKind::IsInf, expand_is_inf, "functions"},
     {OpKind::Mod, expand_fmod, "functions"},
     {OpKind::Div, narrow_division, "wide integers"},
+    {OpKind::Add, widen, "narrow integers"},
+    {OpKind::Sub, widen, "narrow integers"},
+    {OpKind::Mul, widen, "narrow integers"},
+    {OpKind::Div, widen, "narrow integers"},
+    {OpKind::Mod, widen, "narrow integers"},
+    {OpKind::Equal, widen, "narrow integers"},
+    {OpKind::Less, widen, "narrow integers"},
+    {OpKind::LessOrEqual, widen, "narrow integers"},
+    {OpKind::Greater, widen, "narrow integers"},
+    {OpKind::GreaterOrEqual, widen, "narrow integers"},
+    {OpKind::Pow, unite_pow, "functions"},
     {OpKind::Pow, expand_pow, "functions"},
 };
 

@@ -95,9 +95,18 @@ Result<bool> expand_attention(Rewriter& r, Operation* op) {
     const double cap = double{attrs.softcap};
     scores = p.mul(p.unary(OpKind::Tanh, p.mul(scores, 1.0 / cap)), cap);
   }
-  scores = with_mask(p, scores, op->input(kMask));
-  scores = with_mask(p, scores, position_mask(p, attrs, queries[2], keys, past));
+  Tensor* mask = op->input(kMask);
+  Tensor* positions = position_mask(p, attrs, queries[2], keys, past);
+  scores = with_mask(p, scores, mask);
+  scores = with_mask(p, scores, positions);
   Tensor* weights = p.op(OpKind::Softmax, {scores}, AxisAttrs{.axis = 3});
+  // Masks of booleans may leave nothing to look at: such a row gives zeros.
+  if (mask != nullptr && mask->dtype() == DType::Bool) {
+    weights = p.mul(weights, p.cast(mask, DType::F32));
+    if (positions != nullptr && p.ok())
+      weights = p.mul(weights,
+                      p.cast(p.op(OpKind::Equal, {positions, p.number(positions, 0)}), DType::F32));
+  }
   Tensor* y = p.op(OpKind::MatMul, {weights, v}, MatMulAttrs{});
   if (rank_of(op->input(kQ)) == 3) {
     y = p.transpose(y, {0, 2, 1, 3});

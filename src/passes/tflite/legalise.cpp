@@ -10,7 +10,7 @@ class LegaliseTflitePass : public Pass {
   std::string_view name() const override { return kLegaliseTflitePass.name; }
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
     std::vector<RewriteRule> rules;
-    for (const auto family : {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
+    for (const auto family : {kTfliteChannelsLast, kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
                               kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
                               kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample,
                               kTfliteAttention, kTfliteScatter, kTfliteSignal,
@@ -31,8 +31,9 @@ const PassInfo kLegaliseTflitePass{
         "front "
         "where needed; linear layers get weights as [out, in]; resizes become one of the two "
         "operators, a gather or a product with a constant matrix; softmax and top_k work along the "
-        "last dimension; recurrent layers are unrolled; einsum and grid_sample become products and "
-        "gathers. Runs behind the layout pass: images have their channels last. Quantised "
+        "last dimension; recurrent layers are unrolled; attention, einsum, Fourier transforms and "
+        "grid_sample become products and gathers; scatters become sums into zeros; loops carry "
+        "results that grow. Runs behind the layout pass: images have their channels last. Quantised "
         "operations stay as they are, but for pads.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<LegaliseTflitePass>();

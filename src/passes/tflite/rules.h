@@ -11,6 +11,6 @@ namespace ec::passes {
 extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
     kTfliteWindows, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
     kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
-    kTfliteSignal, kTfliteLoops;
+    kTfliteSignal, kTfliteLoops, kTfliteChannelsLast;
 
 }  // namespace ec::passes

@@ -205,12 +205,22 @@ Status emit_fill(OpEmitter& e) {
 
 Status emit_shape(OpEmitter& e) {
   const auto& attrs = e.attrs<ShapeAttrs>();
-  if (attrs.start != 0 || attrs.end < static_cast<int64_t>(e.rank()))
-    return e.fail("a part of the shape");
+  const auto rank = static_cast<int64_t>(e.rank());
+  const auto place = [rank](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t begin = place(attrs.start), end = std::max(begin, place(attrs.end));
   const ec::Tensor* result = e.cast_result(0, {DType::I32, DType::I64});
-  e.add(Op::SHAPE, {e.in(0)}, {e.graph().tensor(result)},
-        options(BuiltinOptions::ShapeOptions,
-                CreateShapeOptions(e.fbb(), *tensor_type(result->dtype()))));
+  const TensorType type = *tensor_type(result->dtype());
+  const Options opts = options(BuiltinOptions::ShapeOptions, CreateShapeOptions(e.fbb(), type));
+  const int32_t target = e.graph().tensor(result);
+  if (begin == 0 && end == rank) return e.add(Op::SHAPE, {e.in(0)}, {target}, opts), ok_status();
+  const int32_t all =
+      e.step(Op::SHAPE, {e.in(0)}, ec::TensorType(result->dtype(), Shape{Dim(rank)}), opts);
+  const int64_t first[] = {begin}, count[] = {end - begin};
+  const int32_t from = e.ints(first), size = e.ints(count);
+  e.add(Op::SLICE, {all, from, size}, {target},
+        options(BuiltinOptions::SliceOptions, CreateSliceOptions(e.fbb())));
   return {};
 }
 

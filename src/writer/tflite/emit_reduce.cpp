@@ -9,21 +9,32 @@ namespace {
 
 using Op = BuiltinOperator;
 
-template <Op code>
-Status emit_reduction(OpEmitter& e) {
-  const auto& attrs = e.attrs<ReduceAttrs>();
+// The axes as the operator takes them; constants counted from the begin.
+Result<int32_t> reduction_axes(OpEmitter& e) {
+  const auto given = int_values(e.op().input(1));
+  if (e.has(1) && !given) return e.int32_operand(1);
   std::vector<int64_t> axes;
-  if (e.has(1)) {
-    const auto given = int_values(&e.input(1));
-    if (!given) return e.fail("axes that are computed");
+  if (given)
     for (const int64_t axis : *given) axes.push_back(positive_axis(axis, e.rank()));
-  }
-  if (axes.empty() && !attrs.noop_with_empty_axes) {
+  if (axes.empty() && !e.attrs<ReduceAttrs>().noop_with_empty_axes) {
     axes.resize(e.rank());
     std::iota(axes.begin(), axes.end(), int64_t{0});
   }
-  e.add(code, {e.in(0), e.ints(axes)}, {e.out()},
-        options(BuiltinOptions::ReducerOptions, CreateReducerOptions(e.fbb(), attrs.keep_dims)));
+  return e.ints(axes);
+}
+
+// The largest and smallest truth value have operators of their own.
+Op of_type(Op code, DType dtype) {
+  if (dtype != DType::Bool) return code;
+  return code == Op::REDUCE_MAX ? Op::REDUCE_ANY : code == Op::REDUCE_MIN ? Op::REDUCE_ALL : code;
+}
+
+template <Op kCode>
+Status emit_reduction(OpEmitter& e) {
+  EC_TRY(const int32_t axes, reduction_axes(e));
+  const bool keep = e.attrs<ReduceAttrs>().keep_dims;
+  e.add(of_type(kCode, e.dtype()), {e.in(0), axes}, {e.out()},
+        options(BuiltinOptions::ReducerOptions, CreateReducerOptions(e.fbb(), keep)));
   return {};
 }
 

@@ -83,7 +83,7 @@ int32_t GraphEmitter::add_tensor(const std::string& name, ec::TensorType type, u
 int32_t GraphEmitter::tensor(const ec::Tensor* tensor) {
   if (const auto it = numbers_.find(tensor); it != numbers_.end()) return it->second;
   uint32_t buffer = 0;
-  if (tensor->is_constant() && !tensor->raw_data().empty())
+  if (tensor->is_constant())
     buffer = model_.add_buffer(packed(tensor->raw_data(), tensor->dtype()));
   const int32_t number = add_tensor(tensor->name(), tensor->type(), buffer);
   numbers_.emplace(tensor, number);
@@ -140,11 +140,44 @@ void GraphEmitter::emit() {
   emit_outputs();
 }
 
+namespace {
+
+// Operators that take tensors of any number of dimensions, or do not say how many they give.
+bool takes_any_rank(const Operation& op) {
+  switch (op.kind()) {
+    case OpKind::If:
+    case OpKind::Loop:
+    case OpKind::Custom:
+    case OpKind::Shape:
+      return true;
+    default:
+      return op.def().traits.elementwise;
+  }
+}
+bool gives_any_rank(const Operation& op) {
+  return takes_any_rank(op) || op.kind() == OpKind::Reshape || op.kind() == OpKind::Fill ||
+         op.kind() == OpKind::Expand;
+}
+const ec::Tensor* without_rank(const Operation& op) {
+  for (const ec::Tensor* input : op.inputs())
+    if (input != nullptr && !input->shape() && !takes_any_rank(op)) return input;
+  for (const ec::Tensor* output : op.outputs())
+    if (!output->shape() && !gives_any_rank(op)) return output;
+  return nullptr;
+}
+
+}  // namespace
+
 void GraphEmitter::emit_operations() {
   for (const Operation* op : graph_.topological()) {
     if (fused_.contains(op)) continue;
     OpEmitter emitter(*this, *op);
     const EmitFn emit_op = find_emit(op->kind());
+    if (const ec::Tensor* open = without_rank(*op)) {
+      sink_.report(emitter.fail("the number of dimensions of '" + open->name() + "' is not known",
+                                "fix the sizes with --input-shape NAME:1x3x224x224"));
+      continue;
+    }
     Status status = emit_op != nullptr
                         ? emit_op(emitter)
                         : Status(emitter.fail(
@@ -247,8 +280,8 @@ int32_t OpEmitter::step(BuiltinOperator code, std::vector<int32_t> inputs, ec::T
 }
 
 int32_t OpEmitter::constant(ec::TensorType type, Blob data) {
-  const uint32_t buffer = data.empty() ? 0 : graph_.model().add_buffer(std::move(data));
-  return graph_.add_tensor(op_.output()->name() + "_const", std::move(type), buffer);
+  return graph_.add_tensor(op_.output()->name() + "_const", std::move(type),
+                           graph_.model().add_buffer(std::move(data)));
 }
 
 int32_t OpEmitter::ints(std::span<const int64_t> values) {

@@ -184,7 +184,6 @@ void FileBuilder::put_in_order(GraphRecord& graph, BufferOrder& buffers) {
 }
 
 Offset<Buffer> FileBuilder::encode_buffer(const Blob& bytes) {
-  if (bytes.empty()) return CreateBuffer(fbb_);
   // Kernels read the bytes in place: the file keeps them aligned.
   fbb_.ForceVectorAlignment(bytes.size(), 1, 16);
   const auto data =
@@ -254,7 +253,8 @@ Blob FileBuilder::finish() {
   put_in_order();
   // What is added first stands last in the file: weights behind everything else.
   std::vector<Offset<Buffer>> buffers(buffers_.size());
-  for (size_t i = buffers.size(); i-- > 0;) buffers[i] = encode_buffer(buffers_[i]);
+  for (size_t i = buffers.size(); i-- > 1;) buffers[i] = encode_buffer(buffers_[i]);
+  buffers[0] = CreateBuffer(fbb_);
   std::vector<Offset<SubGraph>> graphs;
   for (const GraphRecord& graph : graphs_) graphs.push_back(encode_graph(graph));
   std::vector<Offset<OperatorCode>> codes;
