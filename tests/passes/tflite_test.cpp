@@ -378,6 +378,29 @@ TEST(LegaliseTflite, FourierTransforms) {
   EXPECT_EQ(frames.count(OpKind::Stft), 0);
 }
 
+TEST(LegaliseTflite, ComputesInSinglePrecision) {
+  const auto half = optimise(R"(graph @g(%x: f16[2,3]) -> (y = %y) {
+    %w = const f16[3] splat(0) %a = mul(%x, %w) %y = relu(%a)
+  })",
+                             kLegal, {.tolerance = 2e-3});
+  EXPECT_EQ(half.kinds(), "cast mul relu cast") << half.text();
+  EXPECT_EQ(half.after->outputs()[0]->dtype(), DType::F16);
+  const auto wide = optimise(R"(graph @g(%x: f32[2,3]) -> (y = %y) {
+    %d = cast(%x) {to=f64} %e = exp(%d) %y = cast(%e) {to=f32}
+  })",
+                             kLegal);
+  EXPECT_EQ(wide.kinds(), "exp") << wide.text();
+}
+
+TEST(LegaliseTflite, PlacesOfOneHotFromTheEnd) {
+  const auto out = optimise(R"(graph @g(%x: f32[4]) -> (y = %y) {
+    %i = cast(%x) {to=i64} %d = const i64[1] dense[3] %v = const f32[2] dense[0,1]
+    %y = one_hot(%i, %d, %v)
+  })",
+                            kLegal);
+  EXPECT_EQ(out.count(OpKind::Where), 1);
+}
+
 TEST(LegaliseTflite, LoopsCarryWhatGrows) {
   const auto loop = optimise(R"(graph @g(%x: f32[3]) -> (s = %s, all = %all) {
     %n = const i64[] splat(4)

@@ -13,4 +13,7 @@ extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic,
     kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
     kTfliteSignal, kTfliteLoops, kTfliteChannelsLast;
 
+// Before the rules: operations on floats of other widths become operations on f32.
+Status compute_in_single_precision(Rewriter& rewriter);
+
 }  // namespace ec::passes

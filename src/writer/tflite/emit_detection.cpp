@@ -1,6 +1,9 @@
 // The last steps of object detectors: boxes that overlap better ones go.
 #include <flatbuffers/flexbuffers.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/operands.h"
 
@@ -51,7 +54,9 @@ class SelectedBoxes {
     limit_ = std::min(boxes_, static_cast<int64_t>(*limit));
     if (limit_ < 1) return e_.fail("no boxes to select");
     limit_number_ = e_.int_scalar(limit_);
-    overlap_ = e_.number(ec::TensorType(DType::F32, Shape{}), *overlap);
+    // Boxes that overlap by just the threshold stay in the graph and go in the operator.
+    const float bound = std::nextafter(static_cast<float>(*overlap), HUGE_VALF);
+    overlap_ = e_.number(ec::TensorType(DType::F32, Shape{}), double{bound});
     least_ = e_.number(ec::TensorType(DType::F32, Shape{}), *least);
     std::vector<int32_t> parts;
     for (int64_t image = 0; image < scores[0]; ++image) {

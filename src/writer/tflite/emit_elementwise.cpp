@@ -81,6 +81,7 @@ Status emit_equal(OpEmitter& e) {
 
 Status emit_bit_shift(OpEmitter& e) {
   if (e.attrs<BitShiftAttrs>().left) return e.fail("TFLite shifts to the right only");
+  if (bit_width(e.dtype()) > 32) return e.fail("TFLite has no kernel for 64 bits");
   e.add(Op::RIGHT_SHIFT, e.inputs(), e.outputs(),
         options(BuiltinOptions::RightShiftOptions, CreateRightShiftOptions(e.fbb())));
   return {};

@@ -158,6 +158,15 @@ bool gives_any_rank(const Operation& op) {
   return takes_any_rank(op) || op.kind() == OpKind::Reshape || op.kind() == OpKind::Fill ||
          op.kind() == OpKind::Expand;
 }
+// Kernels compute in single precision; what is double can be converted and moved.
+bool computes_in_double(const Operation& op) {
+  if (op.kind() == OpKind::Cast || op.kind() == OpKind::Custom || !op.bodies().empty()) return false;
+  const auto is_double = [](const ec::Tensor* tensor) {
+    return tensor != nullptr && tensor->dtype() == DType::F64;
+  };
+  return std::any_of(op.inputs().begin(), op.inputs().end(), is_double) ||
+         std::any_of(op.outputs().begin(), op.outputs().end(), is_double);
+}
 const ec::Tensor* without_rank(const Operation& op) {
   for (const ec::Tensor* input : op.inputs())
     if (input != nullptr && !input->shape() && !takes_any_rank(op)) return input;
@@ -176,6 +185,10 @@ void GraphEmitter::emit_operations() {
     if (const ec::Tensor* open = without_rank(*op)) {
       sink_.report(emitter.fail("the number of dimensions of '" + open->name() + "' is not known",
                                 "fix the sizes with --input-shape NAME:1x3x224x224"));
+      continue;
+    }
+    if (computes_in_double(*op)) {
+      sink_.report(emitter.fail("TFLite has no kernels for f64", "export the model in f32"));
       continue;
     }
     Status status = emit_op != nullptr
