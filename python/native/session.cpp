@@ -110,7 +110,7 @@ py::list run(Session& session, const std::vector<Feed>& feeds) {
   return list;
 }
 
-// Every tensor that operations compute, by name, as copies: values live no longer than they are read.
+// Every tensor that operations compute, by name, as copies: values live only until they are read.
 py::list run_all_tensors(Session& session, const std::vector<Feed>& feeds) {
   const std::vector<NamedValue> inputs = named_values(feeds);
   struct Computed {
