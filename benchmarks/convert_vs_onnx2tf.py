@@ -4,7 +4,8 @@
 
 Both sides are whole runs of their programs, from file to file, start-up included, one after the other on the same model.
 Operators are counted in the written files; the error is LiteRT's result against ONNX Runtime's, max abs error over max
-abs output of the worst output. onnx2tf lives in an environment of its own (`pip install onnx2tf`); PATH is its program.
+abs output of the worst output. Without --only: the models of MODELS, one per kind of architecture. onnx2tf lives in an
+environment of its own (requirements-onnx2tf.txt, made by run.sh); PATH is its program.
 """
 
 from __future__ import annotations
@@ -27,12 +28,19 @@ from machine import describe_setup
 from tflite_zoo import compile_tflite, run_litert
 from zoo_check import relative_error, run_ort
 
+# Convolutions of all kinds, attention, token mixing, recurrence, segmentation, super-resolution, and shared mobilenet_v2.
+MODELS = (
+    "resnet18-legacy*", "mobilenet_v2-legacy*", "mobilenet_v3_small-legacy*", "efficientnet_b0-legacy*", "convnext_tiny*",
+    "densenet121*", "shufflenet_v2*", "vit_b_32*", "mixer*", "LstmTagger-legacy*", "SuperResolution-legacy*", "KeywordNet*",
+    "shared-mobilenet_v2*",
+)
 
-def operator_count(path: pathlib.Path) -> int:
+
+def operator_names(path: pathlib.Path) -> list[str]:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=str(path))
-    return len([op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"])
+    return [op["op_name"] for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
 
 
 def peer_error(path: pathlib.Path, feeds: dict[str, np.ndarray], expected: list[np.ndarray]) -> float:
@@ -57,6 +65,8 @@ def run_peer(program: str, model: model_set.Model, folder: pathlib.Path) -> tupl
     pictures = np.random.default_rng(0).random((20, 128, 128, 3), dtype=np.float32)
     np.save(folder / "calibration_image_sample_data_20x128x128x3_float32.npy", pictures)
     command = [program, "-i", str(model.path.resolve()), "-o", str(folder)]
+    if model.dynamic:
+        command += ["-ois", *(f"{i.name}:{','.join(str(d) for d in i.shape)}" for i in model.inputs)]
     begin = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, timeout=600, cwd=folder)
     seconds = time.perf_counter() - begin
@@ -74,10 +84,12 @@ def compare(model: model_set.Model, program: str) -> dict:
         names = [o["name"] for o in report["outputs"]]
         row["seconds"] = report["seconds"]
         row["operators"] = report["num_operators"]
+        row["transposes"] = report["operators"].get("TRANSPOSE", 0)
         row["error"] = relative_error(run_litert(ours, feeds, report.get("interface_layouts", {}), names, False), expected)
         try:
             row["peer_seconds"], file = run_peer(program, model, pathlib.Path(scratch) / "peer")
-            row["peer_operators"] = operator_count(file)
+            names = operator_names(file)
+            row["peer_operators"], row["peer_transposes"] = len(names), names.count("TRANSPOSE")
             row["peer_error"] = peer_error(file, feeds, expected)
         except Exception as error:  # a model that the peer cannot convert is a row, not an end
             row["peer_failed"] = f"{type(error).__name__}"
@@ -86,19 +98,21 @@ def compare(model: model_set.Model, program: str) -> dict:
 
 def write_table(path: pathlib.Path, rows: list[dict]) -> None:
     lines = ["# ONNX to .tflite: edgecompile and onnx2tf", "", describe_setup("ai-edge-litert", "onnxruntime"), ""]
-    lines += ["| model | s | onnx2tf s | times faster | operators | onnx2tf | error | onnx2tf |", "|---|---|---|---|---|---|---|---|"]
+    lines += ["| model | s | onnx2tf s | times faster | operators | onnx2tf | TRANSPOSE | onnx2tf | error | onnx2tf |"]
+    lines += ["|---|---|---|---|---|---|---|---|---|---|"]
     ratios = []
     for r in rows:
         if "peer_failed" in r or "peer_error" not in r:
-            lines.append(f"| {r['model']} | {r['seconds']:.2f} | {r.get('peer_failed', '')} | | {r['operators']} | | {r['error']:.1e} | |")
+            ours = f"| {r['model']} | {r['seconds']:.2f} | {r.get('peer_failed', '')} | | {r['operators']} | | {r['transposes']} | "
+            lines.append(ours + f"| {r['error']:.1e} | |")
             continue
         ratios.append(r["peer_seconds"] / r["seconds"])
         lines.append(
             f"| {r['model']} | {r['seconds']:.2f} | {r['peer_seconds']:.1f} | {ratios[-1]:.0f} | {r['operators']} | "
-            f"{r['peer_operators']} | {r['error']:.1e} | {r['peer_error']:.1e} |"
+            f"{r['peer_operators']} | {r['transposes']} | {r['peer_transposes']} | {r['error']:.1e} | {r['peer_error']:.1e} |"
         )
     if ratios:
-        lines += ["", f"Median: {statistics.median(ratios):.0f} times faster over {len(ratios)} models."]
+        lines += ["", f"Times faster: median {statistics.median(ratios):.0f}, least {min(ratios):.0f}, over {len(ratios)} models."]
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -109,9 +123,7 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     rows = []
-    for model in model_set.all_models(arguments.only):
-        if model.dynamic:
-            continue
+    for model in model_set.all_models(arguments.only or list(MODELS)):
         rows.append(compare(model, arguments.onnx2tf))
         print(json.dumps(rows[-1]), flush=True)
     if arguments.out:

@@ -14,4 +14,14 @@ cmake --build build/bench --target edgecompile ec_python_native
 export EC_BIN=$PWD/build/bench/bin/edgecompile PYTHONPATH=$PWD/build/bench/python
 "$python" benchmarks/simplify_vs_onnxsim.py --out benchmarks/results "$@"
 "$python" benchmarks/inference_vs_ort.py --out benchmarks/results "$@"
+# onnx2tf brings TensorFlow: an environment of its own.
+stamp=$(sha256sum < benchmarks/requirements-onnx2tf.txt)
+if [ "$(cat "$work/onnx2tf/.stamp" 2>/dev/null)" != "$stamp" ]; then
+  rm -rf "$work/onnx2tf"
+  python3 -m venv "$work/onnx2tf"
+  "$work/onnx2tf/bin/pip" install -q "$(grep '^tensorflow-cpu==' benchmarks/requirements-onnx2tf.txt)"
+  "$work/onnx2tf/bin/pip" install -q --no-deps -r benchmarks/requirements-onnx2tf.txt
+  echo "$stamp" > "$work/onnx2tf/.stamp"
+fi
+"$python" benchmarks/convert_vs_onnx2tf.py --onnx2tf "$work/onnx2tf/bin/onnx2tf" --out benchmarks/results "$@"
 echo "bench: tables in benchmarks/results"

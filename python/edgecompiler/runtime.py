@@ -100,6 +100,16 @@ class InferenceSession:
         arrays = (array_from_native(data, from_native_name(dtype), tuple(shape)) for dtype, shape, data in results)
         return dict(zip((info.name for info in self._outputs), arrays))
 
+    def run_all_tensors(self, feeds: Feeds) -> dict[str, Array]:
+        """Every tensor that the graph computes, by name, in order; always with the reference kernels.
+
+        Opened with optimize=False, the session has the tensors of the model; otherwise those of the optimised graph.
+        """
+        results = self._native.run_all_tensors(self._pack(feeds))
+        return {
+            name: array_from_native(data, from_native_name(dtype), tuple(shape)) for name, dtype, shape, data in results
+        }
+
     def benchmark(self, iterations: int = 100, warmup: int = 5, feeds: Feeds | None = None) -> BenchmarkResult:
         """Measures `iterations` runs after `warmup` others, on the given arrays or on random values of a fixed seed."""
         if iterations < 1:

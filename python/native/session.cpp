@@ -110,6 +110,35 @@ py::list run(Session& session, const std::vector<Feed>& feeds) {
   return list;
 }
 
+// Every tensor that operations compute, by name, as copies: values live only until they are read.
+py::list run_all_tensors(Session& session, const std::vector<Feed>& feeds) {
+  const std::vector<NamedValue> inputs = named_values(feeds);
+  struct Computed {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape;
+    Blob data;
+  };
+  std::vector<Computed> tensors;
+  {
+    const py::gil_scoped_release released;
+    const Status status =
+        session.run_all_tensors(inputs, [&](const Tensor& tensor, const ConstView& view) {
+          const std::span<const std::byte> bytes(view.data, view.bytes());
+          tensors.push_back({tensor.name(),
+                             view.dtype,
+                             {view.shape.begin(), view.shape.end()},
+                             Blob::copy_of(bytes)});
+        });
+    check_or_throw(status);
+  }
+  py::list list;
+  for (Computed& tensor : tensors)
+    list.append(py::make_tuple(tensor.name, std::string(dtype_name(tensor.dtype)), tensor.shape,
+                               Bytes{std::move(tensor.data), true}));
+  return list;
+}
+
 py::dict benchmark(Session& session, int64_t iterations, int64_t warmup,
                    const std::optional<std::vector<Feed>>& feeds) {
   const std::vector<NamedValue> inputs =
@@ -151,6 +180,7 @@ void bind_session(py::module_& module) {
                   py::arg("reference"), Release())
       .def("inputs", [](const Session& session) { return describe(session.inputs()); })
       .def("outputs", [](const Session& session) { return describe(session.outputs()); })
+      .def("run_all_tensors", &run_all_tensors, py::arg("feeds"))
       .def("run", &run, py::arg("feeds"))
       .def("benchmark", &benchmark, py::arg("iterations"), py::arg("warmup"), py::arg("feeds"))
       .def("close", &Session::close, Release());

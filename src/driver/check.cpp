@@ -203,7 +203,7 @@ Result<CheckReport> check_model(const std::filesystem::path& path, const Compile
   if (!model) return std::move(model).error();
 
   EC_TRY([[maybe_unused]] const PipelineReport passes,
-         optimize(*model->graph, options, target_pipeline(*target, options), sink));
+         optimize(*model->graph, options, target_pipeline(*target, options, model->format), sink));
   const Graph& graph = *model->graph;
   if (target->name == "tflite") return check_written(graph, std::move(report));
   EC_TRY(const std::unique_ptr<Session> session, Session::create(std::move(model->graph), {}));

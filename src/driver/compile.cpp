@@ -47,8 +47,9 @@ Status save(const Graph& graph, const fs::path& model, const CompileOptions& opt
   return save_model(graph, report.output);
 }
 
-// Fills everything but target and output, then writes the output if there is one.
-Status work(const fs::path& model, const CompileOptions& options, std::string_view pipeline,
+// Fills everything but target and output, then writes the output if there is one. Without a target:
+// the optimised graph.
+Status work(const fs::path& model, const CompileOptions& options, const TargetInfo* target,
             CompileReport& report, DiagnosticSink& sink) {
   report.model = model.string();
   auto start = Clock::now();
@@ -56,6 +57,8 @@ Status work(const fs::path& model, const CompileOptions& options, std::string_vi
   report.load_ms = milliseconds_since(start);
   report.before = summarize(*loaded.graph);
   const std::vector<quantize::ModelInput> inputs = inputs_of(*loaded.graph);
+  const std::string_view pipeline =
+      target != nullptr ? target_pipeline(*target, options, loaded.format) : "optimize";
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
     EC_TRY(report.quantization, quantize_graph(loaded.graph, inputs, options, report.target, sink));
@@ -89,7 +92,7 @@ Result<CompileReport> compile_model(const fs::path& model, const CompileOptions&
                           target->extension));
   EC_CHECK_OK(refuse_overwrite(model, report.output));
   EC_CHECK_OK(check_quantize_options(options, target->name));
-  EC_CHECK_OK(work(model, options, target_pipeline(*target, options), report, sink));
+  EC_CHECK_OK(work(model, options, target, report, sink));
   return report;
 }
 
@@ -109,7 +112,7 @@ Result<CompileReport> quantize_model(const fs::path& model, const CompileOptions
   if (!wants_quantization(options))
     return Error(Code::Usage, "`quantize` with --quantize none has nothing to do");
   EC_CHECK_OK(check_quantize_options(options, target->name));
-  EC_CHECK_OK(work(model, options, target_pipeline(*target, options), report, sink));
+  EC_CHECK_OK(work(model, options, target, report, sink));
   return report;
 }
 
@@ -121,7 +124,7 @@ Result<CompileReport> optimize_model(const fs::path& model, const CompileOptions
     EC_CHECK_OK(check_output_format(report.output));
     EC_CHECK_OK(refuse_overwrite(model, report.output));
   }
-  EC_CHECK_OK(work(model, options, "optimize", report, sink));
+  EC_CHECK_OK(work(model, options, nullptr, report, sink));
   return report;
 }
 

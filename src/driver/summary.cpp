@@ -85,6 +85,10 @@ ModelSummary summarize(const Graph& graph) {
   ModelSummary summary;
   summary.name = graph.name();
   summary.metadata = graph.metadata();
+  constexpr std::string_view kCoded = "base64:";  // bytes that are no text
+  for (auto& [key, value] : summary.metadata)
+    if (value.starts_with(kCoded))
+      value = std::to_string((value.size() - kCoded.size()) / 4 * 3) + " bytes";
   std::set<std::string_view> seen;
   for (const Tensor* input : graph.inputs()) {
     summary.inputs.push_back(describe(input->name(), input->type()));

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "driver/quantize.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -22,8 +23,13 @@ constexpr TargetInfo kTargets[] = {
 
 std::span<const TargetInfo> all_targets() { return kTargets; }
 
-std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options) {
-  return target.name == "tflite" && options.keep_io_layout ? "tflite-keep-io" : target.pipeline;
+std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options,
+                                 std::string_view format) {
+  if (target.name != "tflite") return target.pipeline;
+  const bool changed =
+      wants_quantization(options) || !options.input_shapes.empty() || !options.dims.empty();
+  if (format == "tflite" && !changed) return "tflite-as-is";
+  return options.keep_io_layout ? "tflite-keep-io" : target.pipeline;
 }
 
 Result<const TargetInfo*> find_target(std::string_view name) {

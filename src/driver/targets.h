@@ -22,7 +22,9 @@ std::span<const TargetInfo> all_targets();
 // Resolves a name such as "coral", "arm:ethos-u55-128" or "auto". UnknownTarget: no such name, or
 // known and not in this build; the message says which.
 Result<const TargetInfo*> find_target(std::string_view name);
-// The passes that bring a graph into the target's form.
-std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options);
+// The passes that bring a graph into the target's form. `format`: that of the model; a model that
+// is in the target's form already stays as it is, unless an option asks for something else.
+std::string_view target_pipeline(const TargetInfo& target, const CompileOptions& options,
+                                 std::string_view format = {});
 
 }  // namespace ec

@@ -241,6 +241,16 @@ void Graph::set_constant_data(Tensor* tensor, TensorType type, Blob data) {
 
 void Graph::rename(Tensor* tensor, std::string name) {
   by_name_.erase(tensor->name_);
+  // An invented name gives way to the source's.
+  if (const auto it = by_name_.find(name); it != by_name_.end() && !it->second->named_by_source_) {
+    Tensor* other = it->second;
+    by_name_.erase(it);
+    std::string free;
+    do free = unique_name({});
+    while (free == name);
+    other->name_ = std::move(free);
+    by_name_.emplace(other->name_, other);
+  }
   tensor->name_ = unique_name(std::move(name));
   tensor->named_by_source_ = true;
   by_name_.emplace(tensor->name_, tensor);

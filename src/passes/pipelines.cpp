@@ -70,6 +70,9 @@ constexpr std::string_view kTfliteKeepIo =
     "optimize,layout{to=nhwc},canonicalise,legalise-tflite,"
     "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
 
+// A TFLite model that is written again: quantised by its maker, and any change would change it.
+constexpr std::string_view kTfliteAsIs = "eliminate-dead-code";
+
 constexpr NamedPipeline kPipelines[] = {
     {"none", "Nothing: the graph as imported.", ""},
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
@@ -80,6 +83,8 @@ constexpr NamedPipeline kPipelines[] = {
      kTflite},
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
      kTfliteKeepIo},
+    {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
+     kTfliteAsIs},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 //   if(%c, 3.0) {..%p..} ..    -> if(%c) {..3.0..} ..        constants live inside
 #include <algorithm>
 
+#include "passes/inline_body.h"
 #include "passes/match.h"
 #include "passes/registry.h"
 #include "passes/rewriter.h"
@@ -18,41 +19,6 @@ std::optional<bool> known_bool(const Tensor* tensor) {
   return values->front() != 0;
 }
 
-// Adds the body's operations to the graph. Its inputs become `arguments`; gives its results.
-Result<std::vector<Tensor*>> inline_body(Rewriter& rewriter, const Graph& body,
-                                         const std::vector<Tensor*>& arguments) {
-  Graph& graph = rewriter.graph();
-  std::vector<Tensor*> map(body.tensor_id_bound(), nullptr);
-  for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]->id()] = arguments[i];
-  for (const Tensor* tensor : body.tensors())
-    if (tensor->is_constant())
-      map[tensor->id()] = graph.add_constant(tensor->name(), tensor->type(), tensor->raw_data());
-  for (const Operation* op : body.topological()) {
-    OpSpec spec;
-    spec.attrs = op->attrs();
-    spec.location = op->location();
-    std::vector<TensorType> types;
-    for (const Tensor* output : op->outputs()) {
-      spec.output_names.push_back(output->name());
-      types.push_back(output->type());
-    }
-    for (const auto& nested : op->bodies()) spec.bodies.push_back(nested->clone());
-    std::vector<Tensor*> inputs;
-    for (const Tensor* input : op->inputs())
-      inputs.push_back(input == nullptr ? nullptr : map[input->id()]);
-    EC_TRY(Operation * copy,
-           graph.add_typed(op->kind(), std::move(inputs), std::move(spec), std::move(types)));
-    rewriter.push(copy);
-    for (size_t i = 0; i < op->outputs().size(); ++i) {
-      graph.set_dim_values(copy->output(i), op->output(i)->dim_values());
-      map[op->output(i)->id()] = copy->output(i);
-    }
-  }
-  std::vector<Tensor*> results;
-  for (const Tensor* output : body.outputs()) results.push_back(map[output->id()]);
-  return results;
-}
-
 Result<bool> take_branch(Rewriter& rewriter, Operation* op) {
   const auto condition = known_bool(op->input(0));
   if (!condition || op->bodies().size() != 2) return false;
@@ -60,7 +26,10 @@ Result<bool> take_branch(Rewriter& rewriter, Operation* op) {
   const std::vector<Tensor*> captures(op->inputs().begin() + 1, op->inputs().end());
   if (body.inputs().size() != captures.size() || body.outputs().size() != op->outputs().size())
     return false;
-  EC_TRY(const std::vector<Tensor*> results, inline_body(rewriter, body, captures));
+  std::vector<Operation*> added;
+  EC_TRY(const std::vector<Tensor*> results,
+         inline_body(rewriter.graph(), body, captures, &added));
+  for (Operation* copy : added) rewriter.push(copy);
   rewriter.replace_results(op, results);
   return true;
 }

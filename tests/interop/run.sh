@@ -38,8 +38,11 @@ export_zoo() {
 # TFLite files and single operators against LiteRT, and placement against what Google's compiler did.
 compare_tflite() {
   local program=build/bin/edgecompile status=0
-  "$python" tests/interop/tflite_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/tflite_check.py --out "$work/results" || status=1
   "$python" tests/interop/op_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/op_sweep.py --edgecompile "$program" --rewrite --out "$work/results" || status=1
+  EC_BIN=$program "$python" tests/interop/tflite_round_trip.py || status=1
+  EC_BIN=$program "$python" tests/interop/tflite_nodes.py --out "$work/results" || status=1
   "$python" tests/interop/quantize_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
   return $status

@@ -4,7 +4,9 @@
     tflite_round_trip.py [--edgecompile PATH] [--runs N] [MODEL.tflite ...]
 
 Needs ai-edge-litert. Without models: all below ../shared/data, where that folder exists. Integers must be equal in every
-element, floats within 1e-5 of the largest value. Exit status 1: a file differs, or is refused though LiteRT runs it.
+element, floats within 1e-5 of the largest value. Operators, the names of what they compute, types, shapes and quantisation
+are compared, too: what is not the same must be in EXPLAINED. Exit status 1: a file differs, or is refused though LiteRT
+runs it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -23,6 +26,12 @@ import model_set
 from tflite_check import random_input
 
 FLOAT_TOLERANCE = 1e-5
+# Operators that come back as others, and why. Everything else must come back as it is.
+EXPLAINED = {
+    "SQUARE": "x * x, which is MUL",
+    "ADD_N": "sums of two, which are ADD",
+    "SELECT": "SELECT_V2 is the same with broadcasting",
+}
 
 
 def open_model(path: pathlib.Path):
@@ -52,8 +61,31 @@ def difference(expected: np.ndarray, actual: np.ndarray) -> str:
     return f"floats differ by {error / largest:.1e}" if error > FLOAT_TOLERANCE * largest else ""
 
 
-def operators(interpreter) -> int:
-    return len([op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"])
+def operators(interpreter) -> list[dict]:
+    return [op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
+
+
+def computed_tensors(interpreter) -> dict[str, dict]:
+    """What operators compute, by name."""
+    details = {d["index"]: d for d in interpreter.get_tensor_details()}
+    return {details[int(i)]["name"]: details[int(i)] for op in operators(interpreter) for i in op["outputs"] if int(i) in details}
+
+
+def parameters(detail: dict) -> tuple:
+    quant = detail["quantization_parameters"]
+    return (detail["dtype"], tuple(detail["shape"]), tuple(quant["scales"]), tuple(quant["zero_points"]))
+
+
+def changes(original, written) -> list[str]:
+    before, after = (Counter(op["op_name"] for op in operators(i)) for i in (original, written))
+    found = [f"{name} {before[name]} -> {after[name]}" for name in sorted(before | after) if before[name] != after[name]]
+    if found and all(name in EXPLAINED for name in before - after):
+        found = []
+    old, new = computed_tensors(original), computed_tensors(written)
+    found += [f"'{name}' is gone" for name in old if name not in new][:3]
+    found += [f"'{name}' is new" for name in new if name not in old][:3] if not set(before) & set(EXPLAINED) else []
+    found += [f"'{name}' has other parameters" for name in old if name in new and parameters(old[name]) != parameters(new[name])][:3]
+    return found
 
 
 def check(path: pathlib.Path, program: str, runs: int) -> tuple[bool, str]:
@@ -76,7 +108,9 @@ def check(path: pathlib.Path, program: str, runs: int) -> tuple[bool, str]:
             for expected, actual in zip(run(original, values), run(written, values)):
                 if text := difference(expected, actual):
                     return False, text
-        return True, f"equal; {operators(original)} operators before, {operators(written)} after"
+        if found := changes(original, written):
+            return False, "equal results, but " + ", ".join(found)
+        return True, f"the same {len(operators(original))} operators, names, parameters and results"
 
 
 def main() -> int:

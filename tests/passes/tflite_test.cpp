@@ -289,5 +289,141 @@ TEST(LayoutFreeInterface, OtherInputsStay) {
   EXPECT_EQ(out.after->inputs()[1]->type().text(), "f32[1,4,4,3]");
 }
 
+TEST(LegaliseTflite, AttentionWithMasksCachesAndSharedHeads) {
+  for (const std::string_view attrs :
+       {"{}", "{causal=true}", "{scale=0.3, softcap=2.0}", "{causal=true, left_window=2}"})
+    optimise("graph @g(%q: f32[2,4,5,8], %k: f32[2,2,5,8], %v: f32[2,2,5,6], %m: f32[5,5]) -> "
+             "(y = %y) { %y = attention(%q, %k, %v, %m) " +
+                 std::string(attrs) + " }",
+             kLegal);
+  const auto flat = optimise(R"(graph @g(%q: f32[2,5,32], %k: f32[2,5,16], %v: f32[2,5,16])
+      -> (y = %y) { %y = attention(%q, %k, %v) {q_heads=4, kv_heads=2} })",
+                             kLegal);
+  EXPECT_EQ(flat.count(OpKind::Attention), 0);
+  const auto cached = optimise(R"(graph @g(%q: f32[1,2,1,8], %k: f32[1,2,1,8], %v: f32[1,2,1,8],
+      %pk: f32[1,2,3,8], %pv: f32[1,2,3,8]) -> (y = %y, a = %a, b = %b) {
+    %y, %a, %b = attention(%q, %k, %v, _, %pk, %pv) {causal=true}
+  })",
+                               kLegal);
+  EXPECT_EQ(cached.count(OpKind::Concat), 2);
+}
+
+TEST(LegaliseTflite, RotaryPositions) {
+  for (const std::string_view attrs :
+       {"{}", "{interleaved=true}", "{rotary_dim=4}", "{interleaved=true, rotary_dim=4}"}) {
+    const bool part = attrs.find("rotary_dim") != std::string_view::npos;
+    const std::string cache = part ? "f32[2,3,2]" : "f32[2,3,4]";
+    const auto out = optimise("graph @g(%x: f32[2,5,3,8], %c: " + cache + ", %s: " + cache +
+                                  ") -> (y = %y) { %y = rotary_embedding(%x, %c, %s) " +
+                                  std::string(attrs) + " }",
+                              kLegal);
+    EXPECT_EQ(out.count(OpKind::RotaryEmbedding), 0);
+  }
+}
+
+TEST(LegaliseTflite, Scatters) {
+  for (const std::string_view reduction : {"none", "add", "mul", "max", "min"}) {
+    optimise(R"(graph @g(%x: f32[4,5], %u: f32[2,5]) -> (y = %y) {
+      %i = const i64[2,1] dense[3,-4]
+      %y = scatter_nd(%x, %i, %u) {reduction=)" +
+                 std::string(reduction) + "} }",
+             kLegal);
+    optimise(R"(graph @g(%x: f32[3,4], %u: f32[2,4]) -> (y = %y) {
+      %i = const i64[2,4] dense[0,1,2,0,-1,0,1,2]
+      %y = scatter_elements(%x, %i, %u) {axis=0, reduction=)" +
+                 std::string(reduction) + "} }",
+             kLegal);
+  }
+  // Several updates of one place add up.
+  const auto sums = optimise(R"(graph @g(%x: f32[4], %u: f32[3]) -> (y = %y) {
+    %i = const i64[3] dense[1,1,1]
+    %y = scatter_elements(%x, %i, %u) {axis=0, reduction=add}
+  })",
+                             kLegal);
+  EXPECT_EQ(sums.only(OpKind::ScatterNd).attrs_as<ScatterNdAttrs>().reduction, Reduction::Add);
+  // The largest of several has no form.
+  const auto largest = optimise(R"(graph @g(%x: f32[4], %u: f32[3]) -> (y = %y) {
+    %i = const i64[3] dense[1,1,1]
+    %y = scatter_elements(%x, %i, %u) {axis=0, reduction=max}
+  })",
+                                kLegal);
+  EXPECT_EQ(largest.only(OpKind::ScatterNd).attrs_as<ScatterNdAttrs>().reduction, Reduction::Max);
+}
+
+TEST(LegaliseTflite, BatchesOfGatherNd) {
+  const auto out = optimise(R"(graph @g(%x: f32[2,3,4,5]) -> (y = %y) {
+    %i = const i64[2,3,2,1] dense[0,3,1,2,3,-1,2,2,0,0,1,3]
+    %y = gather_nd(%x, %i) {batch_dims=2}
+  })",
+                            kLegal);
+  EXPECT_EQ(out.only(OpKind::GatherNd).attrs_as<GatherNdAttrs>().batch_dims, 0);
+}
+
+TEST(LegaliseTflite, FourierTransforms) {
+  for (const std::string_view attrs : {"{}", "{onesided=true}", "{inverse=true}"})
+    for (const std::string_view last : {"1", "2"}) {
+      if (attrs.find("onesided") != std::string_view::npos && last == "2") continue;
+      const auto out = optimise("graph @g(%x: f32[2,10,3," + std::string(last) +
+                                    "]) -> (y = %y) { %a = const i64[] splat(1) "
+                                    "%y = dft(%x, _, %a) " +
+                                    std::string(attrs) + " }",
+                                kLegal);
+      EXPECT_EQ(out.count(OpKind::Dft), 0);
+    }
+  const auto frames = optimise(R"(graph @g(%x: f32[2,32,1]) -> (y = %y) {
+    %step = const i64[] splat(4) %w = const f32[8] splat(0)
+    %y = stft(%x, %step, %w) {onesided=true}
+  })",
+                               kLegal);
+  EXPECT_EQ(frames.count(OpKind::Stft), 0);
+}
+
+TEST(LegaliseTflite, ComputesInSinglePrecision) {
+  const auto half = optimise(R"(graph @g(%x: f16[2,3]) -> (y = %y) {
+    %w = const f16[3] splat(0) %a = mul(%x, %w) %y = relu(%a)
+  })",
+                             kLegal, {.tolerance = 2e-3});
+  EXPECT_EQ(half.kinds(), "cast mul relu cast") << half.text();
+  EXPECT_EQ(half.after->outputs()[0]->dtype(), DType::F16);
+  const auto wide = optimise(R"(graph @g(%x: f32[2,3]) -> (y = %y) {
+    %d = cast(%x) {to=f64} %e = exp(%d) %y = cast(%e) {to=f32}
+  })",
+                             kLegal);
+  EXPECT_EQ(wide.kinds(), "exp") << wide.text();
+}
+
+TEST(LegaliseTflite, PlacesOfOneHotFromTheEnd) {
+  const auto out = optimise(R"(graph @g(%x: f32[4]) -> (y = %y) {
+    %i = cast(%x) {to=i64} %d = const i64[1] dense[3] %v = const f32[2] dense[0,1]
+    %y = one_hot(%i, %d, %v)
+  })",
+                            kLegal);
+  EXPECT_EQ(out.count(OpKind::Where), 1);
+}
+
+TEST(LegaliseTflite, LoopsCarryWhatGrows) {
+  const auto loop = optimise(R"(graph @g(%x: f32[3]) -> (s = %s, all = %all) {
+    %n = const i64[] splat(4)
+    %s, %all = loop(%n, _, %x) {num_carried=1}
+      body graph @body(%i: i64[], %c: bool[], %v: f32[3]) -> (c = %c, v = %w, part = %w) {
+        %one = const f32[] splat(1)
+        %w = add(%v, %one)
+      }
+  })",
+                             kLegal);
+  EXPECT_EQ(loop.count(OpKind::DynamicUpdateSlice), 1) << loop.text();
+  const auto scan = optimise(R"(graph @g(%s: f32[3], %x: f32[3,5]) -> (t = %t, all = %all) {
+    %t, %all = scan(%s, %x) {num_states=1, num_scan_inputs=1, input_axes=[1],
+                             input_directions=[1], output_axes=[1], output_directions=[0]}
+      body graph @body(%a: f32[3], %b: f32[3]) -> (a = %c, part = %d) {
+        %c = add(%a, %b)
+        %d = mul(%a, %b)
+      }
+  })",
+                             kLegal);
+  EXPECT_EQ(scan.count(OpKind::Scan), 0) << scan.text();
+  EXPECT_EQ(scan.count(OpKind::Loop), 1);
+}
+
 }  // namespace
 }  // namespace ec

@@ -1,8 +1,10 @@
 #include "frontend/tflite/importer.h"
 
+#include "formats/tflite/metadata_keys.h"
 #include "formats/tflite/operators.h"
 #include "frontend/tflite/limits.h"
 #include "frontend/tflite/tflite.h"
+#include "ir/base64.h"
 #include "support/file.h"
 #include "support/strings.h"
 
@@ -91,7 +93,7 @@ void Importer::set_metadata(ec::Graph& graph) const {
   const auto put = [&](std::string key, std::string_view value) {
     if (!value.empty()) metadata[std::move(key)] = std::string(value.substr(0, kMaxNameLength));
   };
-  put("tflite.description", text_of(model.description()));
+  put(std::string(kTfliteDescription), text_of(model.description()));
   if (file_->num_subgraphs() > 1)
     metadata["tflite.subgraphs"] = std::to_string(file_->num_subgraphs());
   std::string signatures;
@@ -108,8 +110,15 @@ void Importer::set_metadata(ec::Graph& graph) const {
         text.size() <= kMaxNameLength && std::all_of(text.begin(), text.end(), [](char c) {
           return static_cast<unsigned char>(c) >= 32 || c == '\n' || c == '\t';
         });
-    metadata["tflite.metadata." + std::string(text_of(entry.name()).substr(0, 200))] =
-        printable_text ? std::string(text) : std::to_string(data.size()) + " bytes";
+    // Anything else is kept for the writer, coded.
+    constexpr size_t kMaxKept = size_t{1} << 20;
+    std::string value(text);
+    if (!printable_text)
+      value = data.size() <= kMaxKept
+                  ? std::string(kBase64Prefix) + base64_encode(data.bytes())
+                  : std::to_string(data.size()) + " bytes";
+    metadata[std::string(kTfliteMetadata) +
+             std::string(text_of(entry.name()).substr(0, 200))] = std::move(value);
   }
 }
 

@@ -203,11 +203,13 @@ bool Plan::is_permuted(const Tensor* tensor) const {
 
 namespace {
 
-// Elements that a transpose of the tensor moves; 0 when it is a reshape.
+// Elements that a transpose of the tensor moves; a trifle when it is a reshape, which moves nothing
+// and is an operation all the same.
 int64_t transpose_cost(const Tensor* tensor, const Perm& perm) {
+  constexpr int64_t kReshape = 2;
   if (tensor->is_constant()) return 0;
   const Shape& shape = *tensor->shape();
-  if (keeps_order(shape, perm)) return 0;
+  if (keeps_order(shape, perm)) return kReshape;
   int64_t elements = 1;
   for (const Dim& dim : shape)
     elements = std::min<int64_t>(

@@ -12,7 +12,7 @@ bool is_float_op(const Operation* op) { return !has_quant(op) && is_float(op->ou
 Tensor* softplus(Parts& p, Tensor* x) {
   // log(1 + e^x) without overflow.
   Tensor* tail = p.unary(OpKind::Exp, p.unary(OpKind::Neg, p.unary(OpKind::Abs, x)));
-  return p.add(p.unary(OpKind::Relu, x), p.unary(OpKind::Log, p.add(tail, 1)));
+  return p.op(OpKind::Add, {p.unary(OpKind::Relu, x), p.unary(OpKind::Log, p.add(tail, 1))});
 }
 
 Result<bool> expand_softplus(Rewriter& r, Operation* op) {
@@ -44,7 +44,7 @@ Result<bool> expand_softsign(Rewriter& r, Operation* op) {
 // max(x, 0) + alpha elu(min(x, 0))
 Tensor* scaled_elu(Parts& p, Tensor* x, double alpha) {
   Tensor* tail = p.op(OpKind::Elu, {p.min(x, 0.0)}, AlphaAttrs{.alpha = 1});
-  return p.add(p.unary(OpKind::Relu, x), p.mul(tail, alpha));
+  return p.op(OpKind::Add, {p.unary(OpKind::Relu, x), p.mul(tail, alpha)});
 }
 
 Result<bool> expand_elu(Rewriter& r, Operation* op) {
@@ -68,7 +68,7 @@ Result<bool> expand_celu(Rewriter& r, Operation* op) {
   Parts p(r, op);
   Tensor* x = op->input(0);
   Tensor* tail = p.op(OpKind::Elu, {p.mul(p.min(x, 0.0), 1 / alpha)}, AlphaAttrs{.alpha = 1});
-  return p.replace(p.add(p.unary(OpKind::Relu, x), p.mul(tail, alpha)));
+  return p.replace(p.op(OpKind::Add, {p.unary(OpKind::Relu, x), p.mul(tail, alpha)}));
 }
 
 // relu6(6 alpha x + 6 beta) / 6: the form that converters write and delegates look for.

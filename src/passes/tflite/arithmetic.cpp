@@ -22,24 +22,25 @@ Result<bool> expand(Rewriter& r, Operation* op) {
 
 Tensor* reciprocal(Parts& p, Tensor* x) { return p.div(p.number(x, 1), x); }
 Tensor* tangent(Parts& p, Tensor* x) {
-  return p.div(p.unary(OpKind::Sin, x), p.unary(OpKind::Cos, x));
+  return p.op(OpKind::Div, {p.unary(OpKind::Sin, x), p.unary(OpKind::Cos, x)});
 }
 Tensor* hyperbolic_sine(Parts& p, Tensor* x) {
-  return p.mul(p.sub(exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))), 0.5);
+  return p.mul(p.op(OpKind::Sub, {exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))}), 0.5);
 }
 Tensor* hyperbolic_cosine(Parts& p, Tensor* x) {
-  return p.mul(p.add(exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))), 0.5);
+  return p.mul(p.op(OpKind::Add, {exp_of(p, x), exp_of(p, p.unary(OpKind::Neg, x))}), 0.5);
 }
 Tensor* inverse_hyperbolic_sine(Parts& p, Tensor* x) {
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* root = p.unary(OpKind::Sqrt, p.add(p.mul(x, x), 1));
-  return p.mul(p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root)));
+  return p.op(OpKind::Mul,
+              {p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root))});
 }
 Tensor* inverse_hyperbolic_cosine(Parts& p, Tensor* x) {
   return p.unary(OpKind::Log, p.add(x, p.unary(OpKind::Sqrt, p.sub(p.mul(x, x), 1))));
 }
 Tensor* inverse_hyperbolic_tangent(Parts& p, Tensor* x) {
-  Tensor* ratio = p.div(p.add(x, 1), p.sub(p.number(x, 1), x));
+  Tensor* ratio = p.op(OpKind::Div, {p.add(x, 1), p.sub(p.number(x, 1), x)});
   return p.mul(p.unary(OpKind::Log, ratio), 0.5);
 }
 
@@ -51,7 +52,7 @@ Tensor* error_function(Parts& p, Tensor* x) {
   for (const double c : {-1.453152027, 1.421413741, -0.284496736, 0.254829592})
     sum = p.mul(p.add(sum, c), t);
   Tensor* tail = p.mul(sum, exp_of(p, p.unary(OpKind::Neg, p.mul(x, x))));
-  return p.mul(p.unary(OpKind::Sign, x), p.sub(p.number(x, 1), tail));
+  return p.op(OpKind::Mul, {p.unary(OpKind::Sign, x), p.sub(p.number(x, 1), tail)});
 }
 
 // The angle whose tangent is a positive number, within 2e-8: halved twice by
@@ -60,7 +61,7 @@ Tensor* arctangent(Parts& p, Tensor* x) {
   // |x| > 1: pi / 2 - atan(1 / |x|)
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* large = p.op(OpKind::Greater, {size, p.number(x, 1)});
-  Tensor* t = p.op(OpKind::Where, {large, p.div(p.number(x, 1), p.max(size, 1e-30)), size});
+  Tensor* t = p.op(OpKind::Where, {large, p.op(OpKind::Div, {p.number(x, 1), p.max(size, 1e-30)}), size});
   for (int i = 0; i < 2; ++i) t = p.div(t, p.add(p.unary(OpKind::Sqrt, p.add(p.mul(t, t), 1)), 1));
   Tensor* square = p.mul(t, t);
   Tensor* sum = p.mul(square, 1.0 / 13);
@@ -72,11 +73,11 @@ Tensor* arctangent(Parts& p, Tensor* x) {
 }
 Tensor* arcsine(Parts& p, Tensor* x) {
   // 2 atan(x / (1 + sqrt(1 - x^2)))
-  Tensor* root = p.unary(OpKind::Sqrt, p.sub(p.number(x, 1), p.mul(x, x)));
+  Tensor* root = p.unary(OpKind::Sqrt, p.op(OpKind::Sub, {p.number(x, 1), p.mul(x, x)}));
   return p.mul(arctangent(p, p.div(x, p.add(root, 1))), 2);
 }
 Tensor* arccosine(Parts& p, Tensor* x) {
-  return p.sub(p.number(x, 1.5707963267948966), arcsine(p, x));
+  return p.op(OpKind::Sub, {p.number(x, 1.5707963267948966), arcsine(p, x)});
 }
 
 Result<bool> expand_is_nan(Rewriter& r, Operation* op) {
@@ -102,9 +103,10 @@ Result<bool> expand_fmod(Rewriter& r, Operation* op) {
   if (!op->attrs_as<ModAttrs>().fmod || !is_float_op(op)) return false;
   Parts p(r, op);
   Tensor *x = op->input(0), *y = op->input(1);
-  Tensor* ratio = p.div(p.unary(OpKind::Abs, x), p.unary(OpKind::Abs, y));
-  Tensor* rest =
-      p.sub(p.unary(OpKind::Abs, x), p.mul(p.unary(OpKind::Abs, y), p.unary(OpKind::Floor, ratio)));
+  Tensor* dividend = p.unary(OpKind::Abs, x);
+  Tensor* divisor = p.unary(OpKind::Abs, y);
+  Tensor* times = p.unary(OpKind::Floor, p.div(dividend, divisor));
+  Tensor* rest = p.sub(dividend, p.mul(divisor, times));
   return p.replace(p.mul(p.unary(OpKind::Sign, x), rest));
 }
 
@@ -116,6 +118,29 @@ Result<bool> narrow_division(Rewriter& r, Operation* op) {
   Tensor* y = p.op(op->kind(), {p.cast(op->input(0), DType::I32), p.cast(op->input(1), DType::I32)},
                    op->attrs());
   return p.replace(p.cast(y, dtype));
+}
+
+// Numbers of 8 and 16 bits that stand for themselves: kernels take those types for quantised ones.
+Result<bool> widen(Rewriter& r, Operation* op) {
+  const DType dtype = op->input(0)->dtype(), result = op->output()->dtype();
+  if (!is_plain(op) || !is_integer(dtype) || bit_width(dtype) > 16) return false;
+  Parts p(r, op);
+  Tensor* a = p.cast(op->input(0), DType::I32);
+  Tensor* b = p.cast(op->input(1), DType::I32);
+  Tensor* y = p.op(op->kind(), {a, b}, op->attrs());
+  return p.replace(result == DType::Bool ? y : p.cast(y, result));
+}
+
+// Base and exponent of one type, which is f32 or i32.
+Result<bool> unite_pow(Rewriter& r, Operation* op) {
+  const DType base = op->input(0)->dtype(), exponent = op->input(1)->dtype();
+  const DType wanted = is_float(base) || is_float(exponent) ? DType::F32 : DType::I32;
+  if (!is_plain(op) || (base == wanted && exponent == wanted)) return false;
+  if (base == DType::F64 || exponent == DType::F64) return false;
+  Parts p(r, op);
+  Tensor* a = p.cast(op->input(0), wanted);
+  Tensor* b = p.cast(op->input(1), wanted);
+  return p.replace(p.cast(p.op(OpKind::Pow, {a, b}), op->output()->dtype()));
 }
 
 // Squares and roots without the power function.
@@ -146,6 +171,17 @@ constexpr RewriteRule kRules[] = {
     {OpKind::IsInf, expand_is_inf, "functions"},
     {OpKind::Mod, expand_fmod, "functions"},
     {OpKind::Div, narrow_division, "wide integers"},
+    {OpKind::Add, widen, "narrow integers"},
+    {OpKind::Sub, widen, "narrow integers"},
+    {OpKind::Mul, widen, "narrow integers"},
+    {OpKind::Div, widen, "narrow integers"},
+    {OpKind::Mod, widen, "narrow integers"},
+    {OpKind::Equal, widen, "narrow integers"},
+    {OpKind::Less, widen, "narrow integers"},
+    {OpKind::LessOrEqual, widen, "narrow integers"},
+    {OpKind::Greater, widen, "narrow integers"},
+    {OpKind::GreaterOrEqual, widen, "narrow integers"},
+    {OpKind::Pow, unite_pow, "functions"},
     {OpKind::Pow, expand_pow, "functions"},
 };
 

@@ -203,6 +203,26 @@ Result<bool> positive_places(Rewriter& r, Operation* op) {
   return true;
 }
 
+// Places of one_hot counted from the end; places of extremes never are.
+Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
+  const auto depth = scalar_value(op->input(1));
+  Tensor* at = op->input(0);
+  const Operation* producer = at->producer();
+  if (!depth || !is_plain(op) || !is_integer(at->dtype())) return false;
+  if (producer != nullptr && (producer->kind() == OpKind::ArgMax || producer->kind() == OpKind::ArgMin ||
+                              producer->kind() == OpKind::Where))
+    return false;
+  if (const auto known = int_values(at); known && is_constant(at))
+    if (std::none_of(known->begin(), known->end(), [](int64_t i) { return i < 0; })) return false;
+  Parts p(r, op);
+  at = p.cast(at, DType::I32);
+  if (!p.ok()) return p.replace(nullptr);
+  Tensor* wrapped = p.add(at, *depth);
+  Tensor* negative = p.op(OpKind::Less, {at, p.number(at, 0)});
+  at = p.op(OpKind::Where, {negative, wrapped, at});
+  return p.replace(p.op(OpKind::OneHot, {at, op->input(1), op->input(2)}, op->attrs()));
+}
+
 // gather_elements along an axis: flat places into the flattened tensor.
 Result<bool> expand_gather_elements(Rewriter& r, Operation* op) {
   const auto from = static_shape(op->input(0)), to = static_shape(op->output());
@@ -273,6 +293,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Flatten, gather_shuffle, "channel shuffles"},
     {OpKind::Gather, gather_filters, "channel orders"},
     {OpKind::Gather, positive_places, "places from the end"},
+    {OpKind::OneHot, positive_one_hot, "places from the end"},
     {OpKind::GatherElements, expand_gather_elements, "gathers"},
     {OpKind::Transpose, merge_transposes, "transposes merged"},
     {OpKind::Trilu, expand_trilu, "triangles"},

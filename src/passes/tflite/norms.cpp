@@ -77,8 +77,9 @@ Result<bool> expand_instance_norm(Rewriter& r, Operation* op) {
     axes.push_back(static_cast<int64_t>(spatial_axis(attrs.layout, d)));
   Parts p(r, op);
   Tensor* x = standardised(p, op->input(0), axes, double{attrs.epsilon});
-  return p.replace(scaled(p, x, along_channels(p, op->input(1), attrs.layout, rank),
-                          along_channels(p, op->input(2), attrs.layout, rank)));
+  Tensor* scale = along_channels(p, op->input(1), attrs.layout, rank);
+  Tensor* bias = along_channels(p, op->input(2), attrs.layout, rank);
+  return p.replace(scaled(p, x, scale, bias));
 }
 
 // [N, spatial..., C] as [N, spatial, groups, C / groups]; channels first likewise.
@@ -104,8 +105,9 @@ Result<bool> expand_group_norm(Rewriter& r, Operation* op) {
                      double{attrs.epsilon});
     x = p.sized(x, *sizes);
   }
-  return p.replace(scaled(p, x, along_channels(p, op->input(1), attrs.layout, rank),
-                          along_channels(p, op->input(2), attrs.layout, rank)));
+  Tensor* scale = along_channels(p, op->input(1), attrs.layout, rank);
+  Tensor* bias = along_channels(p, op->input(2), attrs.layout, rank);
+  return p.replace(scaled(p, x, scale, bias));
 }
 
 Result<bool> expand_batch_norm(Rewriter& r, Operation* op) {
@@ -128,8 +130,9 @@ Result<bool> expand_batch_norm(Rewriter& r, Operation* op) {
   Tensor* factor =
       p.mul(op->input(1), p.unary(OpKind::Rsqrt, p.add(op->input(4), double{attrs.epsilon})));
   Tensor* shift = p.sub(op->input(2), p.mul(op->input(3), factor));
-  return p.replace(p.add(p.mul(op->input(0), along_channels(p, factor, layout, rank)),
-                         along_channels(p, shift, layout, rank)));
+  Tensor* a = along_channels(p, factor, layout, rank);
+  Tensor* b = along_channels(p, shift, layout, rank);
+  return p.replace(p.add(p.mul(op->input(0), a), b));
 }
 
 Result<bool> expand_lp_norm(Rewriter& r, Operation* op) {

@@ -1,5 +1,7 @@
 // Writing an operation as several. The first error is kept and everything after it does nothing, so
 // that a formula reads as one:  return p.replace(p.mul(x, p.unary(OpKind::Sigmoid, x)));
+// Where several operands are made on the spot, op() takes them: the elements of a braced list are
+// made in order, the arguments of a function in an order that the C++ compiler chooses.
 #pragma once
 
 #include "passes/match.h"

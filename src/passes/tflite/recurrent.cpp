@@ -98,24 +98,24 @@ class Layer {
   Tensor* lstm(Tensor* step, Tensor* h) {
     Tensor* gates = p_.add(step, product(h));
     Tensor* kept = p_.mul(sigmoid(gate(gates, 2)), cell_);
-    Tensor* taken = p_.mul(sigmoid(gate(gates, 0)), p_.unary(OpKind::Tanh, gate(gates, 3)));
+    Tensor* taken = p_.op(OpKind::Mul, {sigmoid(gate(gates, 0)), p_.unary(OpKind::Tanh, gate(gates, 3))});
     cell_ = p_.add(kept, taken);
-    return p_.mul(sigmoid(gate(gates, 1)), p_.unary(OpKind::Tanh, cell_));
+    return p_.op(OpKind::Mul, {sigmoid(gate(gates, 1)), p_.unary(OpKind::Tanh, cell_)});
   }
   // Gates: update, reset, hidden.
   Tensor* gru(Tensor* step, Tensor* h) {
     Tensor *z = nullptr, *fresh = nullptr;
     if (resets_late()) {
       Tensor* recurrent = product(h);
-      z = sigmoid(p_.add(gate(step, 0), gate(recurrent, 0)));
-      Tensor* reset = sigmoid(p_.add(gate(step, 1), gate(recurrent, 1)));
+      z = sigmoid(p_.op(OpKind::Add, {gate(step, 0), gate(recurrent, 0)}));
+      Tensor* reset = sigmoid(p_.op(OpKind::Add, {gate(step, 1), gate(recurrent, 1)}));
       Tensor* inner = gate(recurrent, 2);
       if (op_->input(kB) != nullptr) {
         const std::vector<float> both = biases();
         inner = p_.add(inner, p_.floats(Shape{sizes_.hidden},
                                         std::span(both).last(static_cast<size_t>(sizes_.hidden))));
       }
-      fresh = p_.unary(OpKind::Tanh, p_.add(gate(step, 2), p_.mul(reset, inner)));
+      fresh = p_.unary(OpKind::Tanh, p_.op(OpKind::Add, {gate(step, 2), p_.mul(reset, inner)}));
     } else {
       const auto rows = [&](int64_t from, int64_t to) {
         const auto width = static_cast<size_t>(sizes_.hidden) * sizeof(float);
@@ -126,8 +126,8 @@ class Layer {
       };
       const MatMulAttrs transposed{.transpose_b = true};
       Tensor* recurrent = p_.op(OpKind::MatMul, {h, rows(0, 2 * sizes_.hidden)}, transposed);
-      z = sigmoid(p_.add(gate(step, 0), gate(recurrent, 0)));
-      Tensor* reset = sigmoid(p_.add(gate(step, 1), gate(recurrent, 1)));
+      z = sigmoid(p_.op(OpKind::Add, {gate(step, 0), gate(recurrent, 0)}));
+      Tensor* reset = sigmoid(p_.op(OpKind::Add, {gate(step, 1), gate(recurrent, 1)}));
       Tensor* inner =
           p_.op(OpKind::MatMul, {p_.mul(reset, h), rows(2 * sizes_.hidden, 3 * sizes_.hidden)},
                 transposed);

@@ -31,6 +31,11 @@ Status emit_sub(OpEmitter& e) {
 }
 
 Status emit_mul(OpEmitter& e) {
+  if (e.op().location().op_type == builtin_name(Op::SQUARE) && e.op().input(0) == e.op().input(1)) {
+    e.add(Op::SQUARE, {e.in(0)}, {e.out()},
+          options(BuiltinOptions::SquareOptions, CreateSquareOptions(e.fbb())));
+    return {};
+  }
   const auto fused = e.graph().fuse(e.op());
   e.add(Op::MUL, {e.in(0), e.in(1)}, {e.graph().tensor(fused.result)},
         options(BuiltinOptions::MulOptions, CreateMulOptions(e.fbb(), fused.activation)));
@@ -61,8 +66,22 @@ Status emit_xor(OpEmitter& e) {
   return {};
 }
 
+Status emit_equal(OpEmitter& e) {
+  const Operation* inverse = e.graph().only_reader(e.op().output(), OpKind::Not);
+  if (inverse == nullptr) {
+    e.add(Op::EQUAL, e.inputs(), e.outputs(),
+          options(BuiltinOptions::EqualOptions, CreateEqualOptions(e.fbb())));
+    return {};
+  }
+  e.graph().take_along(inverse);
+  e.add(Op::NOT_EQUAL, e.inputs(), {e.graph().tensor(inverse->output())},
+        options(BuiltinOptions::NotEqualOptions, CreateNotEqualOptions(e.fbb())));
+  return {};
+}
+
 Status emit_bit_shift(OpEmitter& e) {
   if (e.attrs<BitShiftAttrs>().left) return e.fail("TFLite shifts to the right only");
+  if (bit_width(e.dtype()) > 32) return e.fail("TFLite has no kernel for 64 bits");
   e.add(Op::RIGHT_SHIFT, e.inputs(), e.outputs(),
         options(BuiltinOptions::RightShiftOptions, CreateRightShiftOptions(e.fbb())));
   return {};
@@ -156,6 +175,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::Div, emit_div},
     {OpKind::Mod, emit_mod},
     {OpKind::Xor, emit_xor},
+    {OpKind::Equal, emit_equal},
     {OpKind::BitShift, emit_bit_shift},
     {OpKind::Clip, emit_clip},
     {OpKind::Gelu, emit_gelu},
@@ -193,8 +213,8 @@ constexpr PlainRow kPlain[] = {
     {OpKind::Min, Op::MINIMUM, BuiltinOptions::MaximumMinimumOptions},
     {OpKind::And, Op::LOGICAL_AND, BuiltinOptions::LogicalAndOptions},
     {OpKind::Or, Op::LOGICAL_OR, BuiltinOptions::LogicalOrOptions},
+    {OpKind::BitCast, Op::BITCAST, BuiltinOptions::BitcastOptions},
     {OpKind::BitwiseXor, Op::BITWISE_XOR, BuiltinOptions::BitwiseXorOptions},
-    {OpKind::Equal, Op::EQUAL, BuiltinOptions::EqualOptions},
     {OpKind::Less, Op::LESS, BuiltinOptions::LessOptions},
     {OpKind::LessOrEqual, Op::LESS_EQUAL, BuiltinOptions::LessEqualOptions},
     {OpKind::Greater, Op::GREATER, BuiltinOptions::GreaterOptions},

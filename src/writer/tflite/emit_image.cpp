@@ -8,9 +8,6 @@ namespace {
 
 using Op = BuiltinOperator;
 
-constexpr std::string_view kPipelineHint =
-    "write the graph that the `tflite` pipeline gives (edgecompile -t tflite)";
-
 int32_t narrow(int64_t value) { return static_cast<int32_t>(value); }
 
 Status emit_pool(OpEmitter& e) {
@@ -93,6 +90,17 @@ Status emit_lrn(OpEmitter& e) {
   return {};
 }
 
+// Over the last dimension; runtimes put a floor of 1e-6 under the sum of squares.
+Status emit_l2_norm(OpEmitter& e) {
+  const auto& attrs = e.attrs<LpNormAttrs>();
+  if (attrs.p != 2 || !e.input(0).shape() ||
+      positive_axis(attrs.axis, e.rank()) + 1 != static_cast<int64_t>(e.rank()))
+    return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
+  e.add(Op::L2_NORMALIZATION, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::L2NormOptions, CreateL2NormOptions(e.fbb())));
+  return {};
+}
+
 constexpr EmitRow kRows[] = {
     {OpKind::MaxPool, emit_pool},
     {OpKind::AvgPool, emit_pool},
@@ -100,6 +108,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::DepthToSpace, emit_depth_to_space},
     {OpKind::SpaceToDepth, emit_space_to_depth},
     {OpKind::Lrn, emit_lrn},
+    {OpKind::LpNorm, emit_l2_norm},
 };
 
 }  // namespace

@@ -19,11 +19,18 @@ Status emit_reshape(OpEmitter& e) {
       sizes.push_back(dim.is_static() ? dim.size() : -1);
       open += dim.is_static() ? 0 : 1;
     }
-  if (!shape || open > 1) {
-    if (e.op().kind() != OpKind::Reshape || int_values(e.op().input(1)))
-      return e.require_static(*e.op().output());
+  const bool computed = e.op().kind() == OpKind::Reshape && !int_values(e.op().input(1));
+  if (computed) {
     EC_TRY(const int32_t target, e.int32_operand(1));
     e.add(Op::RESHAPE, {e.in(0), target}, {e.out()});
+    return {};
+  }
+  if (!shape || open > 1) return e.require_static(*e.op().output());
+  // A shape without dimensions would be a constant without elements, which runtimes take for a
+  // tensor that is not there yet.
+  if (sizes.empty()) {
+    e.add(Op::SQUEEZE, {e.in(0)}, {e.out()},
+          options(BuiltinOptions::SqueezeOptions, CreateSqueezeOptions(e.fbb())));
     return {};
   }
   const std::vector<int32_t> narrow(sizes.begin(), sizes.end());
@@ -31,6 +38,57 @@ Status emit_reshape(OpEmitter& e) {
   e.add(Op::RESHAPE, {e.in(0), target}, {e.out()},
         options(BuiltinOptions::ReshapeOptions,
                 CreateReshapeOptions(e.fbb(), e.fbb().CreateVector(narrow))));
+  return {};
+}
+
+Status emit_squeeze(OpEmitter& e) {
+  const auto axes = int_values(e.op().input(1));
+  const auto& shape = e.input(0).shape();
+  if ((e.has(1) && !axes) || !shape) return emit_reshape(e);
+  std::vector<int32_t> dims;
+  if (axes) {
+    for (const int64_t axis : *axes)
+      dims.push_back(static_cast<int32_t>(positive_axis(axis, shape->rank())));
+  } else {
+    for (size_t d = 0; d < shape->rank(); ++d)
+      if ((*shape)[d].is_static() && (*shape)[d].size() == 1)
+        dims.push_back(static_cast<int32_t>(d));
+  }
+  e.add(Op::SQUEEZE, {e.in(0)}, {e.out()},
+        options(BuiltinOptions::SqueezeOptions,
+                CreateSqueezeOptions(e.fbb(), e.fbb().CreateVector(dims))));
+  return {};
+}
+
+// New dimensions as a slice that takes everything.
+Status emit_new_axes(OpEmitter& e, std::span<const int64_t> axes) {
+  const size_t rank = e.op().output()->shape()->rank();
+  int32_t added = 0;
+  for (const int64_t axis : axes) added |= 1 << positive_axis(axis, rank);
+  const std::vector<int64_t> zeros(rank, 0), ones(rank, 1);
+  const int32_t whole = ((1 << rank) - 1) & ~added;
+  const int32_t places = e.ints(zeros), steps = e.ints(ones);
+  e.add(Op::STRIDED_SLICE, {e.in(0), places, places, steps}, {e.out()},
+        options(BuiltinOptions::StridedSliceOptions,
+                CreateStridedSliceOptions(e.fbb(), whole, whole, 0, added)));
+  return {};
+}
+
+// A copy; a slice that takes everything comes as one, too.
+Status emit_identity(OpEmitter& e) {
+  const std::optional<Shape>& shape = e.op().output()->shape();
+  const bool slice = e.op().location().op_type == builtin_name(Op::STRIDED_SLICE);
+  return slice && shape && shape->rank() <= 5 ? emit_new_axes(e, {}) : emit_reshape(e);
+}
+
+Status emit_unsqueeze(OpEmitter& e) {
+  const auto axes = int_values(e.op().input(1));
+  if (axes && e.op().location().op_type == builtin_name(Op::STRIDED_SLICE) &&
+      e.op().output()->shape() && e.op().output()->shape()->rank() <= 5)
+    return emit_new_axes(e, *axes);
+  if (!axes || axes->size() != 1) return emit_reshape(e);
+  e.add(Op::EXPAND_DIMS, {e.in(0), e.int_scalar((*axes)[0])}, {e.out()},
+        options(BuiltinOptions::ExpandDimsOptions, CreateExpandDimsOptions(e.fbb())));
   return {};
 }
 
@@ -44,16 +102,58 @@ Status emit_transpose(OpEmitter& e) {
   return {};
 }
 
+// Parts without the dimension that they are joined along.
+Status emit_pack(OpEmitter& e, int32_t axis) {
+  std::vector<int32_t> parts;
+  for (size_t i = 0; i < e.op().inputs().size(); ++i) {
+    if (!e.input(i).is_constant()) {
+      parts.push_back(e.in(i));
+      continue;
+    }
+    ec::TensorType type = e.input(i).type();
+    type.shape->dims().erase(type.shape->dims().begin() + axis);
+    parts.push_back(e.constant(std::move(type), e.input(i).raw_data()));
+  }
+  const auto count = static_cast<int32_t>(parts.size());
+  e.add(Op::PACK, std::move(parts), e.outputs(),
+        options(BuiltinOptions::PackOptions, CreatePackOptions(e.fbb(), count, axis)));
+  return {};
+}
+
 Status emit_concat(OpEmitter& e) {
   const auto axis = static_cast<int32_t>(positive_axis(e.attrs<AxisAttrs>().axis, e.rank()));
+  if (is_pack(e.op())) return emit_pack(e, axis);
   e.add(Op::CONCATENATION, e.inputs(), e.outputs(),
         options(BuiltinOptions::ConcatenationOptions, CreateConcatenationOptions(e.fbb(), axis)));
   return {};
 }
 
+// The readers that drop the dimension which the parts have a size of 1 in; empty unless all do.
+std::vector<const Operation*> dropped_axis(OpEmitter& e, int64_t axis) {
+  std::vector<const Operation*> drops;
+  for (const ec::Tensor* part : e.op().outputs()) {
+    const Operation* drop = e.graph().only_reader(part, OpKind::Squeeze);
+    const auto axes = drop != nullptr ? int_values(drop->input(1)) : std::nullopt;
+    if (!axes || axes->size() != 1 || positive_axis((*axes)[0], e.rank()) != axis) return {};
+    drops.push_back(drop);
+  }
+  return drops;
+}
+
 Status emit_split(OpEmitter& e) {
   const int64_t axis = positive_axis(e.attrs<AxisAttrs>().axis, e.rank());
   const auto parts = static_cast<int32_t>(e.op().outputs().size());
+  if (const auto drops = dropped_axis(e, axis); !drops.empty()) {
+    std::vector<int32_t> results;
+    for (const Operation* drop : drops) {
+      e.graph().take_along(drop);
+      results.push_back(e.graph().tensor(drop->output()));
+    }
+    e.add(Op::UNPACK, {e.in(0)}, std::move(results),
+          options(BuiltinOptions::UnpackOptions,
+                  CreateUnpackOptions(e.fbb(), parts, static_cast<int32_t>(axis))));
+    return {};
+  }
   std::vector<int64_t> sizes;
   for (const ec::Tensor* output : e.op().outputs()) {
     const Dim dim = (*output->shape())[static_cast<size_t>(axis)];
@@ -62,113 +162,12 @@ Status emit_split(OpEmitter& e) {
   }
   const bool equal =
       std::all_of(sizes.begin(), sizes.end(), [&](int64_t s) { return s == sizes[0]; });
-  if (equal)
+  if (equal && (!e.has(1) || e.op().location().op_type != builtin_name(Op::SPLIT_V)))
     e.add(Op::SPLIT, {e.int_scalar(axis), e.in(0)}, e.outputs(),
           options(BuiltinOptions::SplitOptions, CreateSplitOptions(e.fbb(), parts)));
   else
     e.add(Op::SPLIT_V, {e.in(0), e.ints(sizes), e.int_scalar(axis)}, e.outputs(),
           options(BuiltinOptions::SplitVOptions, CreateSplitVOptions(e.fbb(), parts)));
-  return {};
-}
-
-struct SliceBox {
-  std::vector<int64_t> begin, end,
-      stride;  // as numpy means them; end of a backward slice may be -1
-};
-
-// Places of a slice with known operands along known sizes.
-std::optional<SliceBox> slice_box(const Operation& op) {
-  const auto& shape = op.input(0)->shape();
-  const auto starts = int_values(op.input(1)), ends = int_values(op.input(2));
-  if (!shape || !starts || !ends) return std::nullopt;
-  SliceBox box;
-  for (const Dim& dim : *shape) {
-    box.begin.push_back(0);
-    box.end.push_back(dim.is_static() ? dim.size() : -1);
-    box.stride.push_back(1);
-  }
-  for (size_t i = 0; i < starts->size(); ++i) {
-    const auto axes = int_values(op.input(3)), steps = int_values(op.input(4));
-    if ((op.input(3) != nullptr && !axes) || (op.input(4) != nullptr && !steps))
-      return std::nullopt;
-    const auto d = static_cast<size_t>(axes ? positive_axis((*axes)[i], shape->rank())
-                                            : static_cast<int64_t>(i));
-    if (!(*shape)[d].is_static()) return std::nullopt;
-    const int64_t size = (*shape)[d].size(), step = steps ? (*steps)[i] : 1;
-    const auto place = [size](int64_t at, int64_t low, int64_t high) {
-      return std::clamp(at < 0 ? at + size : at, low, high);
-    };
-    box.stride[d] = step;
-    box.begin[d] = step > 0 ? place((*starts)[i], 0, size) : place((*starts)[i], 0, size - 1);
-    box.end[d] = step > 0 ? place((*ends)[i], 0, size) : place((*ends)[i], -1, size - 1);
-  }
-  return box;
-}
-
-Status emit_slice(OpEmitter& e) {
-  const auto box = slice_box(e.op());
-  if (!box)
-    return e.fail("places that are computed",
-                  "export with fixed sizes, so that they are constants");
-  const bool plain =
-      std::all_of(box->stride.begin(), box->stride.end(), [](int64_t s) { return s == 1; });
-  if (plain) {
-    std::vector<int64_t> sizes;
-    for (size_t d = 0; d < box->begin.size(); ++d)
-      sizes.push_back(box->end[d] < 0 ? -1 : std::max<int64_t>(0, box->end[d] - box->begin[d]));
-    e.add(Op::SLICE, {e.in(0), e.ints(box->begin), e.ints(sizes)}, {e.out()},
-          options(BuiltinOptions::SliceOptions, CreateSliceOptions(e.fbb())));
-    return {};
-  }
-  // A negative end means "from the back": the mask says that it is the very begin.
-  int32_t end_mask = 0;
-  for (size_t d = 0; d < box->end.size(); ++d)
-    if (box->end[d] < 0) end_mask |= 1 << d;
-  e.add(Op::STRIDED_SLICE, {e.in(0), e.ints(box->begin), e.ints(box->end), e.ints(box->stride)},
-        {e.out()},
-        options(BuiltinOptions::StridedSliceOptions,
-                CreateStridedSliceOptions(e.fbb(), 0, end_mask)));
-  return {};
-}
-
-Status emit_pad(OpEmitter& e) {
-  const auto pads = int_values(e.op().input(1));
-  if (!pads) return e.fail("pads that are computed", "export with fixed sizes");
-  const size_t rank = e.rank();
-  std::vector<int64_t> table(rank * 2, 0);
-  std::vector<int64_t> axes;
-  if (const auto given = int_values(e.op().input(3)))
-    axes = *given;
-  else
-    for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const auto d = static_cast<size_t>(positive_axis(axes[i], rank));
-    table[2 * d] = (*pads)[i];
-    table[2 * d + 1] = (*pads)[i + axes.size()];
-  }
-  if (std::any_of(table.begin(), table.end(), [](int64_t p) { return p < 0; }))
-    return e.fail("negative pads");
-  std::vector<int32_t> narrow(table.begin(), table.end());
-  const int32_t paddings =
-      e.constant(ec::TensorType(DType::I32, Shape{Dim(static_cast<int64_t>(rank)), Dim(2)}),
-                 Blob::copy_of(std::span<const int32_t>(narrow)));
-  const PadMode mode = e.attrs<PadAttrs>().mode;
-  if (mode == PadMode::Reflect) {
-    e.add(Op::MIRROR_PAD, {e.in(0), paddings}, {e.out()},
-          options(BuiltinOptions::MirrorPadOptions,
-                  CreateMirrorPadOptions(e.fbb(), MirrorPadMode::REFLECT)));
-    return {};
-  }
-  if (mode != PadMode::Constant) return e.fail("repeating the edge or the whole");
-  const auto value = scalar_value(e.op().input(2));
-  if (!e.has(2) || value == 0.0) {
-    e.add(Op::PAD, {e.in(0), paddings}, {e.out()},
-          options(BuiltinOptions::PadOptions, CreatePadOptions(e.fbb())));
-    return {};
-  }
-  const int32_t filler = e.has(2) && value ? e.number(e.input(0).type(), *value) : e.in(2);
-  e.add(Op::PADV2, {e.in(0), paddings, filler}, {e.out()},
-        options(BuiltinOptions::PadV2Options, CreatePadV2Options(e.fbb())));
   return {};
 }
 
@@ -191,40 +190,6 @@ Status emit_expand(OpEmitter& e) {
   return {};
 }
 
-Status emit_gather(OpEmitter& e) {
-  const auto axis = static_cast<int32_t>(positive_axis(e.attrs<GatherAttrs>().axis, e.rank()));
-  EC_TRY(const int32_t places, e.int32_operand(1));
-  e.add(Op::GATHER, {e.in(0), places}, {e.out()},
-        options(BuiltinOptions::GatherOptions, CreateGatherOptions(e.fbb(), axis)));
-  return {};
-}
-
-Status emit_gather_nd(OpEmitter& e) {
-  if (e.attrs<GatherNdAttrs>().batch_dims != 0) return e.fail("batch dimensions");
-  EC_TRY(const int32_t places, e.int32_operand(1));
-  e.add(Op::GATHER_ND, {e.in(0), places}, {e.out()},
-        options(BuiltinOptions::GatherNdOptions, CreateGatherNdOptions(e.fbb())));
-  return {};
-}
-
-// one_hot(indices, depth, values [off, on])
-Status emit_one_hot(OpEmitter& e) {
-  const auto depth = scalar_value(e.op().input(1));
-  const ec::Tensor& values = e.input(2);
-  if (!depth || !values.is_constant()) return e.fail("depth or values that are computed");
-  const size_t rank = e.rank();
-  const auto axis = static_cast<int32_t>(positive_axis(e.attrs<OneHotAttrs>().axis, rank + 1));
-  const size_t size = element_size(values.dtype());
-  const ec::TensorType type(values.dtype(), Shape{});
-  const int32_t off = e.constant(type, values.data().slice(0, size));
-  const int32_t on = e.constant(type, values.data().slice(size, size));
-  EC_TRY(const int32_t places, e.int32_operand(0));
-  e.add(Op::ONE_HOT, {places, e.int_scalar(static_cast<int64_t>(*depth)), on, off}, {e.out()},
-        options(BuiltinOptions::OneHotOptions,
-                CreateOneHotOptions(e.fbb(), axis == static_cast<int32_t>(rank) ? -1 : axis)));
-  return {};
-}
-
 Status emit_range(OpEmitter& e) {
   e.add(Op::RANGE, e.inputs(), e.outputs(),
         options(BuiltinOptions::RangeOptions, CreateRangeOptions(e.fbb())));
@@ -240,11 +205,22 @@ Status emit_fill(OpEmitter& e) {
 
 Status emit_shape(OpEmitter& e) {
   const auto& attrs = e.attrs<ShapeAttrs>();
-  if (attrs.start != 0 || attrs.end < static_cast<int64_t>(e.rank()))
-    return e.fail("a part of the shape");
-  e.add(Op::SHAPE, {e.in(0)}, {e.out()},
-        options(BuiltinOptions::ShapeOptions,
-                CreateShapeOptions(e.fbb(), *tensor_type(e.op().output()->dtype()))));
+  const auto rank = static_cast<int64_t>(e.rank());
+  const auto place = [rank](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t begin = place(attrs.start), end = std::max(begin, place(attrs.end));
+  const ec::Tensor* result = e.cast_result(0, {DType::I32, DType::I64});
+  const TensorType type = *tensor_type(result->dtype());
+  const Options opts = options(BuiltinOptions::ShapeOptions, CreateShapeOptions(e.fbb(), type));
+  const int32_t target = e.graph().tensor(result);
+  if (begin == 0 && end == rank) return e.add(Op::SHAPE, {e.in(0)}, {target}, opts), ok_status();
+  const int32_t all =
+      e.step(Op::SHAPE, {e.in(0)}, ec::TensorType(result->dtype(), Shape{Dim(rank)}), opts);
+  const int64_t first[] = {begin}, count[] = {end - begin};
+  const int32_t from = e.ints(first), size = e.ints(count);
+  e.add(Op::SLICE, {all, from, size}, {target},
+        options(BuiltinOptions::SliceOptions, CreateSliceOptions(e.fbb())));
   return {};
 }
 
@@ -259,21 +235,16 @@ Status emit_reverse_sequence(OpEmitter& e) {
 }
 
 constexpr EmitRow kRows[] = {
-    {OpKind::Identity, emit_reshape},
+    {OpKind::Identity, emit_identity},
     {OpKind::Reshape, emit_reshape},
     {OpKind::Flatten, emit_reshape},
-    {OpKind::Squeeze, emit_reshape},
-    {OpKind::Unsqueeze, emit_reshape},
+    {OpKind::Squeeze, emit_squeeze},
+    {OpKind::Unsqueeze, emit_unsqueeze},
     {OpKind::Transpose, emit_transpose},
     {OpKind::Concat, emit_concat},
     {OpKind::Split, emit_split},
-    {OpKind::Slice, emit_slice},
-    {OpKind::Pad, emit_pad},
     {OpKind::Tile, emit_tile},
     {OpKind::Expand, emit_expand},
-    {OpKind::Gather, emit_gather},
-    {OpKind::GatherNd, emit_gather_nd},
-    {OpKind::OneHot, emit_one_hot},
     {OpKind::Range, emit_range},
     {OpKind::Fill, emit_fill},
     {OpKind::Shape, emit_shape},

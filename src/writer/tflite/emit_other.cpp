@@ -1,7 +1,5 @@
 // Operators that only files of this format have: blocks in the batch, updates in place, operators
 // of other programs.
-#include <flatbuffers/flexbuffers.h>
-
 #include "ir/base64.h"
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/operands.h"
@@ -54,43 +52,13 @@ Status emit_fake_quant(OpEmitter& e) {
   return {};
 }
 
-void add_custom(OpEmitter& e, const std::string& code, std::vector<uint8_t> option_bytes) {
-  OperatorRecord record;
-  record.code = e.graph().model().add_code(Op::CUSTOM, 1, code);
-  record.inputs = e.inputs();
-  record.outputs = e.outputs();
-  record.custom_options = std::move(option_bytes);
-  e.add(std::move(record));
-}
-
 Status emit_custom(OpEmitter& e) {
   const auto& attrs = e.attrs<CustomAttrs>();
   const auto bytes = base64_decode(attrs.options);
   if (!bytes) return e.fail("options that are no base64 text");
   std::vector<uint8_t> option_bytes;
   for (const auto byte : *bytes) option_bytes.push_back(static_cast<uint8_t>(byte));
-  add_custom(e, attrs.code, std::move(option_bytes));
-  return {};
-}
-
-Status emit_detection(OpEmitter& e) {
-  const auto& attrs = e.attrs<DetectionAttrs>();
-  flexbuffers::Builder fbb;
-  fbb.Map([&] {
-    fbb.Int("max_detections", attrs.max_detections);
-    fbb.Int("max_classes_per_detection", attrs.max_classes_per_detection);
-    fbb.Int("detections_per_class", attrs.detections_per_class);
-    fbb.Int("num_classes", attrs.num_classes);
-    fbb.Bool("use_regular_nms", attrs.regular_nms);
-    fbb.Float("nms_score_threshold", attrs.score_threshold);
-    fbb.Float("nms_iou_threshold", attrs.iou_threshold);
-    fbb.Float("y_scale", attrs.y_scale);
-    fbb.Float("x_scale", attrs.x_scale);
-    fbb.Float("h_scale", attrs.h_scale);
-    fbb.Float("w_scale", attrs.w_scale);
-  });
-  fbb.Finish();
-  add_custom(e, "TFLite_Detection_PostProcess", fbb.GetBuffer());
+  e.add_custom(attrs.code, std::move(option_bytes));
   return {};
 }
 
@@ -101,7 +69,6 @@ constexpr EmitRow kRows[] = {
     {OpKind::DynamicUpdateSlice, emit_dynamic_update_slice},
     {OpKind::FakeQuant, emit_fake_quant},
     {OpKind::Custom, emit_custom},
-    {OpKind::DetectionPostProcess, emit_detection},
 };
 
 }  // namespace

@@ -9,21 +9,32 @@ namespace {
 
 using Op = BuiltinOperator;
 
-template <Op code>
-Status emit_reduction(OpEmitter& e) {
-  const auto& attrs = e.attrs<ReduceAttrs>();
+// The axes as the operator takes them; constants counted from the begin.
+Result<int32_t> reduction_axes(OpEmitter& e) {
+  const auto given = int_values(e.op().input(1));
+  if (e.has(1) && !given) return e.int32_operand(1);
   std::vector<int64_t> axes;
-  if (e.has(1)) {
-    const auto given = int_values(&e.input(1));
-    if (!given) return e.fail("axes that are computed");
+  if (given)
     for (const int64_t axis : *given) axes.push_back(positive_axis(axis, e.rank()));
-  }
-  if (axes.empty() && !attrs.noop_with_empty_axes) {
+  if (axes.empty() && !e.attrs<ReduceAttrs>().noop_with_empty_axes) {
     axes.resize(e.rank());
     std::iota(axes.begin(), axes.end(), int64_t{0});
   }
-  e.add(code, {e.in(0), e.ints(axes)}, {e.out()},
-        options(BuiltinOptions::ReducerOptions, CreateReducerOptions(e.fbb(), attrs.keep_dims)));
+  return e.ints(axes);
+}
+
+// The largest and smallest truth value have operators of their own.
+Op of_type(Op code, DType dtype) {
+  if (dtype != DType::Bool) return code;
+  return code == Op::REDUCE_MAX ? Op::REDUCE_ANY : code == Op::REDUCE_MIN ? Op::REDUCE_ALL : code;
+}
+
+template <Op kCode>
+Status emit_reduction(OpEmitter& e) {
+  EC_TRY(const int32_t axes, reduction_axes(e));
+  const bool keep = e.attrs<ReduceAttrs>().keep_dims;
+  e.add(of_type(kCode, e.dtype()), {e.in(0), axes}, {e.out()},
+        options(BuiltinOptions::ReducerOptions, CreateReducerOptions(e.fbb(), keep)));
   return {};
 }
 
@@ -33,14 +44,17 @@ Status emit_arg(OpEmitter& e) {
   if (attrs.select_last) return e.fail("the last of equal elements");
   const bool largest = e.op().kind() == OpKind::ArgMax;
   const int64_t axis = positive_axis(attrs.axis, e.rank());
-  const DType dtype = e.op().output()->dtype();
+  const ec::Tensor* result = attrs.keep_dims ? e.op().output()
+                                             : e.cast_result(0, {DType::I32, DType::I64});
+  const DType dtype = result->dtype();
   const TensorType type = *tensor_type(dtype);
   const Options opts =
       largest ? options(BuiltinOptions::ArgMaxOptions, CreateArgMaxOptions(e.fbb(), type))
               : options(BuiltinOptions::ArgMinOptions, CreateArgMinOptions(e.fbb(), type));
   const Op code = largest ? Op::ARG_MAX : Op::ARG_MIN;
   const std::vector<int32_t> inputs{e.in(0), e.int_scalar(axis)};
-  if (!attrs.keep_dims) return e.add(code, inputs, {e.out()}, opts), ok_status();
+  if (!attrs.keep_dims)
+    return e.add(code, inputs, {e.graph().tensor(result)}, opts), ok_status();
   EC_CHECK_OK(e.require_static(*e.op().output()));
   Shape dropped = *e.op().output()->shape();
   dropped.dims().erase(dropped.dims().begin() + axis);
@@ -67,11 +81,11 @@ Status emit_top_k(OpEmitter& e) {
   if (!count) return e.fail("a count that is computed");
   if (!attrs.largest || positive_axis(attrs.axis, e.rank()) + 1 != static_cast<int64_t>(e.rank()))
     return e.fail("the smallest, or along another than the last dimension");
-  const ec::Tensor& places = *e.op().output(1);
+  const ec::Tensor& places = *e.cast_result(1, {DType::I32});
   const Options opts = options(BuiltinOptions::TopKV2Options, CreateTopKV2Options(e.fbb()));
   const std::vector<int32_t> inputs{e.in(0), e.int_scalar(static_cast<int64_t>(*count))};
   if (places.dtype() == DType::I32)
-    return e.add(Op::TOPK_V2, inputs, e.outputs(), opts), ok_status();
+    return e.add(Op::TOPK_V2, inputs, {e.out(0), e.graph().tensor(&places)}, opts), ok_status();
   const int32_t narrow =
       e.graph().add_tensor(places.name() + "_i32", ec::TensorType(DType::I32, *places.shape()));
   e.add(Op::TOPK_V2, inputs, {e.out(0), narrow}, opts);

@@ -10,9 +10,6 @@ namespace {
 
 using Op = BuiltinOperator;
 
-constexpr std::string_view kPipelineHint =
-    "write the graph that the `tflite` pipeline gives (edgecompile -t tflite)";
-
 int32_t narrow(int64_t value) { return static_cast<int32_t>(value); }
 
 // An activation of the operation itself, or one that follows it.
@@ -98,7 +95,10 @@ Status emit_conv(OpEmitter& e) {
     return e.fail("images of " + std::to_string(e.rank() - 2) + " dimensions",
                   std::string(kPipelineHint));
   const bool dilated = spec.dilations[0] != 1 || spec.dilations[1] != 1;
-  const bool depthwise = attrs.groups == channels.size() && attrs.groups > 1;
+  // With one channel both operators do; which one the source had shows in its name.
+  const bool depthwise =
+      attrs.groups == channels.size() &&
+      (attrs.groups > 1 || e.op().location().op_type == builtin_name(Op::DEPTHWISE_CONV_2D));
   const std::vector<int32_t> inputs{e.in(0), depthwise ? filters(e, {3, 1, 2, 0}) : e.in(1),
                                     e.has(2) ? e.in(2) : zero_bias(e)};
   if (depthwise) {

@@ -74,24 +74,16 @@ std::optional<ActivationFunctionType> activation_code(Activation kind, float alp
 
 // --- the graph -----------------------------------------------------------------------------------
 
-std::string GraphEmitter::unique(const std::string& name) {
-  if (names_.insert(name).second) return name;
-  for (int i = 1;; ++i) {
-    std::string other = name + "_" + std::to_string(i);
-    if (names_.insert(other).second) return other;
-  }
-}
-
 int32_t GraphEmitter::add_tensor(const std::string& name, ec::TensorType type, uint32_t buffer) {
   std::vector<TensorRecord>& tensors = record().tensors;
-  tensors.push_back({unique(name), std::move(type), buffer});
+  tensors.push_back({name, std::move(type), buffer});
   return static_cast<int32_t>(tensors.size() - 1);
 }
 
 int32_t GraphEmitter::tensor(const ec::Tensor* tensor) {
   if (const auto it = numbers_.find(tensor); it != numbers_.end()) return it->second;
   uint32_t buffer = 0;
-  if (tensor->is_constant() && !tensor->raw_data().empty())
+  if (tensor->is_constant())
     buffer = model_.add_buffer(packed(tensor->raw_data(), tensor->dtype()));
   const int32_t number = add_tensor(tensor->name(), tensor->type(), buffer);
   numbers_.emplace(tensor, number);
@@ -102,7 +94,6 @@ GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
   Fused fused{ActivationFunctionType::NONE, op.output()};
   const ec::Tensor* result = op.output();
   if (!takes_activation(op.kind()) || !graph_.has_single_use(result)) return fused;
-  if (!is_float(result->dtype()) && !result->type().quant) return fused;
   const Operation* user = result->uses().front().op;
   if (user->input(0) != result || result->type().quant != user->output()->type().quant)
     return fused;
@@ -112,24 +103,129 @@ GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
   return {*activation, user->output()};
 }
 
-void GraphEmitter::emit(DiagnosticSink& sink) {
+const Operation* GraphEmitter::only_reader(const ec::Tensor* tensor, OpKind kind) const {
+  if (!graph_.has_single_use(tensor)) return nullptr;
+  const Operation* reader = tensor->uses().front().op;
+  return reader->kind() == kind && reader->input(0) == tensor ? reader : nullptr;
+}
+
+// Operations that nothing in the file reads, because operators do their work.
+void GraphEmitter::find_unwritten() {
+  std::unordered_set<const ec::Tensor*> read(graph_.outputs().begin(), graph_.outputs().end());
+  const std::vector<Operation*> order = graph_.topological();
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const Operation* op = *it;
+    const bool written =
+        op->outputs().empty() ||
+        std::any_of(op->outputs().begin(), op->outputs().end(),
+                    [&read](const ec::Tensor* output) { return read.contains(output); });
+    if (!written) {
+      fused_.insert(op);
+      continue;
+    }
+    for (size_t i = 0; i < op->inputs().size(); ++i)
+      if (op->input(i) != nullptr) read.insert(written_operand(*op, i));
+  }
+}
+
+void GraphEmitter::emit() {
   for (const ec::Tensor* input : graph_.inputs()) record().inputs.push_back(tensor(input));
+  find_unwritten();
+  emit_operations();
+  for (const TensorRecord& tensor : record().tensors)
+    if (!tensor_type(tensor.type.dtype))
+      sink_.report(Error(Code::UnsupportedType, "TFLite has no element type " +
+                                                    std::string(dtype_name(tensor.type.dtype)) +
+                                                    " (tensor '" + tensor.name + "')"));
+  emit_outputs();
+}
+
+namespace {
+
+// Operators that take tensors of any number of dimensions, or do not say how many they give.
+bool takes_any_rank(const Operation& op) {
+  switch (op.kind()) {
+    case OpKind::If:
+    case OpKind::Loop:
+    case OpKind::Custom:
+    case OpKind::Shape:
+      return true;
+    default:
+      return op.def().traits.elementwise;
+  }
+}
+bool gives_any_rank(const Operation& op) {
+  return takes_any_rank(op) || op.kind() == OpKind::Reshape || op.kind() == OpKind::Fill ||
+         op.kind() == OpKind::Expand;
+}
+// Kernels compute in single precision; what is double can be converted and moved.
+bool computes_in_double(const Operation& op) {
+  if (op.kind() == OpKind::Cast || op.kind() == OpKind::Custom || !op.bodies().empty()) return false;
+  const auto is_double = [](const ec::Tensor* tensor) {
+    return tensor != nullptr && tensor->dtype() == DType::F64;
+  };
+  return std::any_of(op.inputs().begin(), op.inputs().end(), is_double) ||
+         std::any_of(op.outputs().begin(), op.outputs().end(), is_double);
+}
+const ec::Tensor* without_rank(const Operation& op) {
+  for (const ec::Tensor* input : op.inputs())
+    if (input != nullptr && !input->shape() && !takes_any_rank(op)) return input;
+  for (const ec::Tensor* output : op.outputs())
+    if (!output->shape() && !gives_any_rank(op)) return output;
+  return nullptr;
+}
+
+}  // namespace
+
+void GraphEmitter::emit_operations() {
   for (const Operation* op : graph_.topological()) {
     if (fused_.contains(op)) continue;
     OpEmitter emitter(*this, *op);
     const EmitFn emit_op = find_emit(op->kind());
+    if (const ec::Tensor* open = without_rank(*op)) {
+      sink_.report(emitter.fail("the number of dimensions of '" + open->name() + "' is not known",
+                                "fix the sizes with --input-shape NAME:1x3x224x224"));
+      continue;
+    }
+    if (computes_in_double(*op)) {
+      sink_.report(emitter.fail("TFLite has no kernels for f64", "export the model in f32"));
+      continue;
+    }
     Status status = emit_op != nullptr
                         ? emit_op(emitter)
                         : Status(emitter.fail(
                               "TFLite has no operator for it, and no rewrite into others fits"));
-    if (!status.ok()) sink.report(std::move(status).error());
+    if (!status.ok()) sink_.report(std::move(status).error());
   }
-  for (const TensorRecord& tensor : record().tensors)
-    if (!tensor_type(tensor.type.dtype))
-      sink.report(Error(Code::UnsupportedType, "TFLite has no element type " +
-                                                   std::string(dtype_name(tensor.type.dtype)) +
-                                                   " (tensor '" + tensor.name + "')"));
-  emit_outputs();
+}
+
+// A tensor of its own with the same elements; the tensor itself where its shape is too open to say.
+int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
+  const int32_t number = tensor(&original);
+  std::vector<int32_t> sizes;
+  int open = original.shape() ? 0 : 2;
+  if (original.shape())
+    for (const Dim& dim : *original.shape()) {
+      sizes.push_back(dim.is_static() ? static_cast<int32_t>(dim.size()) : -1);
+      open += dim.is_static() ? 0 : 1;
+    }
+  if (open > 1) return number;
+  OperatorRecord copy;
+  copy.outputs = {add_tensor(original.name() + "_copy", original.type())};
+  copy.inputs = {number};
+  if (sizes.empty()) {
+    copy.code = model_.add_code(BuiltinOperator::SQUEEZE, 1);
+    copy.options = options(BuiltinOptions::SqueezeOptions, CreateSqueezeOptions(model_.fbb()));
+  } else {
+    const auto count = static_cast<int64_t>(sizes.size());
+    copy.code = model_.add_code(BuiltinOperator::RESHAPE, 1);
+    copy.inputs.push_back(
+        add_tensor(original.name() + "_shape", ec::TensorType(DType::I32, Shape{Dim(count)}),
+                   model_.add_buffer(Blob::copy_of(std::span<const int32_t>(sizes)))));
+  }
+  const int32_t result = copy.outputs[0];
+  record().operators.push_back(std::move(copy));
+  return result;
 }
 
 // Results that are inputs or constants, and repeated ones, are copied: runtimes expect each output
@@ -137,33 +233,21 @@ void GraphEmitter::emit(DiagnosticSink& sink) {
 void GraphEmitter::emit_outputs() {
   std::unordered_set<const ec::Tensor*> seen;
   for (const ec::Tensor* output : graph_.outputs()) {
-    int32_t number = tensor(output);
-    if (output->producer() == nullptr || !seen.insert(output).second) {
-      const int32_t copy = add_tensor(output->name() + "_copy", output->type());
-      OperatorRecord reshape;
-      reshape.code = model_.add_code(BuiltinOperator::RESHAPE, 1);
-      std::vector<int32_t> sizes;
-      int open = 0;
-      for (const Dim& dim : *output->shape()) {
-        sizes.push_back(dim.is_static() ? static_cast<int32_t>(dim.size()) : -1);
-        open += dim.is_static() ? 0 : 1;
-      }
-      if (open <= 1) {
-        const uint32_t buffer = model_.add_buffer(Blob::copy_of(std::span<const int32_t>(sizes)));
-        const auto count = static_cast<int64_t>(sizes.size());
-        const int32_t target = add_tensor(output->name() + "_shape",
-                                          ec::TensorType(DType::I32, Shape{Dim(count)}), buffer);
-        reshape.inputs = {number, target};
-        reshape.outputs = {copy};
-        record().operators.push_back(std::move(reshape));
-        number = copy;
-      }
-    }
-    record().outputs.push_back(number);
+    const bool own = output->producer() != nullptr && seen.insert(output).second;
+    record().outputs.push_back(own ? tensor(output) : copy_of(*output));
   }
 }
 
 // --- one operation -------------------------------------------------------------------------------
+
+const ec::Tensor* OpEmitter::cast_result(size_t i, std::initializer_list<DType> types) {
+  const Operation* cast = graph_.only_reader(op_.output(i), OpKind::Cast);
+  if (cast == nullptr ||
+      std::find(types.begin(), types.end(), cast->output()->dtype()) == types.end())
+    return op_.output(i);
+  graph_.take_along(cast);
+  return cast->output();
+}
 
 std::vector<int32_t> OpEmitter::inputs() {
   std::vector<int32_t> numbers;
@@ -192,6 +276,15 @@ void OpEmitter::add(BuiltinOperator code, std::vector<int32_t> inputs, std::vect
   graph_.record().operators.push_back(std::move(record));
 }
 
+void OpEmitter::add_custom(const std::string& code, std::vector<uint8_t> option_bytes) {
+  OperatorRecord record;
+  record.code = graph_.model().add_code(BuiltinOperator::CUSTOM, 1, code);
+  record.inputs = inputs();
+  record.outputs = outputs();
+  record.custom_options = std::move(option_bytes);
+  graph_.record().operators.push_back(std::move(record));
+}
+
 int32_t OpEmitter::step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
                         Options options, int32_t at_least) {
   const int32_t result = graph_.add_tensor(op_.output()->name() + "_part", std::move(type));
@@ -200,8 +293,8 @@ int32_t OpEmitter::step(BuiltinOperator code, std::vector<int32_t> inputs, ec::T
 }
 
 int32_t OpEmitter::constant(ec::TensorType type, Blob data) {
-  const uint32_t buffer = data.empty() ? 0 : graph_.model().add_buffer(std::move(data));
-  return graph_.add_tensor(op_.output()->name() + "_const", std::move(type), buffer);
+  return graph_.add_tensor(op_.output()->name() + "_const", std::move(type),
+                           graph_.model().add_buffer(std::move(data)));
 }
 
 int32_t OpEmitter::ints(std::span<const int64_t> values) {
@@ -234,14 +327,19 @@ int32_t OpEmitter::number(const ec::TensorType& like, double value) {
   return constant(std::move(type), std::move(buffer).to_blob());
 }
 
+int32_t OpEmitter::cast_to_i32(int32_t number, const ec::Tensor& tensor) {
+  ec::TensorType type = tensor.type();
+  type.dtype = DType::I32;
+  return step(BuiltinOperator::CAST, {number}, std::move(type),
+              options(BuiltinOptions::CastOptions,
+                      CreateCastOptions(fbb(), *tensor_type(tensor.dtype()), TensorType::INT32)));
+}
+
 Result<int32_t> OpEmitter::int32_operand(size_t i) {
-  const ec::Tensor& tensor = input(i);
-  if (tensor.dtype() == DType::I32) return in(i);
+  const ec::Tensor& tensor = *written_operand(op_, i);
+  if (tensor.dtype() == DType::I32) return graph_.tensor(&tensor);
   ec::TensorType type(DType::I32, *tensor.shape());
-  if (!tensor.is_constant())
-    return step(BuiltinOperator::CAST, {in(i)}, std::move(type),
-                options(BuiltinOptions::CastOptions,
-                        CreateCastOptions(fbb(), *tensor_type(tensor.dtype()), TensorType::INT32)));
+  if (!tensor.is_constant()) return cast_to_i32(graph_.tensor(&tensor), tensor);
   const std::vector<int64_t> shape = tensor.shape()->sizes();
   std::vector<int64_t> wide(static_cast<size_t>(count_elements(shape)));
   load<int64_t>(ConstView{tensor.dtype(), shape, tensor.data().bytes().data()}, wide);

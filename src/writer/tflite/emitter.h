@@ -2,25 +2,37 @@
 // below, activations that go into the operator before them.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ir/graph.h"
 #include "ops/attrs.h"
+#include "writer/tflite/absorb.h"
 #include "writer/tflite/file_builder.h"
 
 namespace ec::tflite {
 
+template <class T>
+Options options(BuiltinOptions type, flatbuffers::Offset<T> offset) {
+  return {type, offset.Union()};
+}
+
 class GraphEmitter {
  public:
-  GraphEmitter(FileBuilder& model, const ec::Graph& graph, uint32_t index)
-      : model_(model), graph_(graph), index_(index) {}
+  GraphEmitter(FileBuilder& model, const ec::Graph& graph, uint32_t index, DiagnosticSink& sink)
+      : model_(model), graph_(graph), index_(index), sink_(sink) {}
 
   // Inputs, all operations, outputs. Operations that cannot be written are reported; the rest is
   // looked at all the same.
-  void emit(DiagnosticSink& sink);
+  void emit();
 
+  // For a body of one of the graph's operations: a further graph in the file.
+  GraphEmitter nested(const ec::Graph& body) {
+    return {model_, body, model_.add_graph(body.name()), sink_};
+  }
+  uint32_t index() const { return index_; }
   FileBuilder& model() { return model_; }
   const ec::Graph& graph() const { return graph_; }
   GraphRecord& record() { return model_.graph(index_); }
@@ -34,17 +46,23 @@ class GraphEmitter {
     const ec::Tensor* result = nullptr;
   };
   Fused fuse(const Operation& op);
+  // The only reader of a tensor when it is of this kind: operators that do two steps at once ask
+  // for it, and say with take_along() that they did the second, too.
+  const Operation* only_reader(const ec::Tensor* tensor, OpKind kind) const;
+  void take_along(const Operation* op) { fused_.insert(op); }
 
  private:
+  void emit_operations();
   void emit_outputs();
-  std::string unique(const std::string& name);
+  int32_t copy_of(const ec::Tensor& original);
+  void find_unwritten();
 
   FileBuilder& model_;
   const ec::Graph& graph_;
   uint32_t index_;
+  DiagnosticSink& sink_;
   std::unordered_map<const ec::Tensor*, int32_t> numbers_;
   std::unordered_set<const Operation*> fused_;  // written as part of another one
-  std::unordered_set<std::string> names_;
 };
 
 class OpEmitter {
@@ -61,18 +79,24 @@ class OpEmitter {
 
   bool has(size_t i) const { return op_.input(i) != nullptr; }
   const ec::Tensor& input(size_t i) const { return *op_.input(i); }
-  int32_t in(size_t i) { return has(i) ? graph_.tensor(op_.input(i)) : -1; }
+  // The number of operand i, or of what it is written from (absorb.h).
+  int32_t in(size_t i) { return has(i) ? graph_.tensor(written_operand(op_, i)) : -1; }
   int32_t out(size_t i = 0) { return graph_.tensor(op_.output(i)); }
   std::vector<int32_t> inputs();
   std::vector<int32_t> outputs();
   DType dtype(size_t i = 0) const { return op_.input(i)->dtype(); }
   size_t rank(size_t i = 0) const { return op_.input(i)->shape()->rank(); }
+  // The result, or what the cast behind it makes of it, for operators that give several types.
+  const ec::Tensor* cast_result(size_t i, std::initializer_list<DType> types);
+  // Whether the source model had one operator for this operation and `other`.
+  bool has_source_of(const Operation& other) const { return op_.location() == other.location(); }
 
   // One operator. `at_least`: the version that what the options say needs; the types are looked at
   // here.
   void add(BuiltinOperator code, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
            Options options = {}, int32_t at_least = 1);
-  void add(OperatorRecord record) { graph_.record().operators.push_back(std::move(record)); }
+  // An operator of another program, with the operation's operands and results.
+  void add_custom(const std::string& code, std::vector<uint8_t> option_bytes);
   // The same with one new tensor as result, whose number is returned.
   int32_t step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
                Options options = {}, int32_t at_least = 1);
@@ -84,6 +108,7 @@ class OpEmitter {
   int32_t number(const ec::TensorType& like, double value);
   // An integer operand as i32: constants are converted, the rest is cast.
   Result<int32_t> int32_operand(size_t i);
+  int32_t cast_to_i32(int32_t number, const ec::Tensor& tensor);
   // Constant operand i with its dimensions permuted.
   int32_t permuted_constant(size_t i, std::span<const int64_t> perm);
 
@@ -95,10 +120,9 @@ class OpEmitter {
   const Operation& op_;
 };
 
-template <class T>
-Options options(BuiltinOptions type, flatbuffers::Offset<T> offset) {
-  return {type, offset.Union()};
-}
+// For forms that a pass brings into others before they get here.
+inline constexpr std::string_view kPipelineHint =
+    "write the graph that the `tflite` pipeline gives (edgecompile -t tflite)";
 
 using EmitFn = Status (*)(OpEmitter&);
 struct EmitRow {
@@ -111,8 +135,8 @@ struct PlainRow {
   BuiltinOperator code;
   BuiltinOptions options = BuiltinOptions::NONE;
 };
-extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted,
-    kEmitImage, kEmitOther;
+extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce, kEmitWeighted,
+    kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

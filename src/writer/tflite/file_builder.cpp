@@ -1,6 +1,7 @@
 #include "writer/tflite/file_builder.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace ec::tflite {
 namespace {
@@ -118,8 +119,71 @@ uint64_t FileBuilder::size_bound() const {
   return bytes + codes_.size() * 64;
 }
 
+// New numbers for buffers, given when they are asked for. 0 stays: it says that there is none.
+class FileBuilder::BufferOrder {
+ public:
+  explicit BufferOrder(size_t count) : number_(count, 0) {}
+  uint32_t number(uint32_t buffer) {
+    if (buffer != 0 && number_[buffer] == 0) number_[buffer] = ++last_;
+    return number_[buffer];
+  }
+  std::vector<Blob> sorted(std::vector<Blob> buffers) const {
+    std::vector<Blob> result(last_ + 1);
+    for (size_t i = 1; i < buffers.size(); ++i)
+      if (number_[i] != 0) result[number_[i]] = std::move(buffers[i]);
+    return result;
+  }
+
+ private:
+  std::vector<uint32_t> number_;
+  uint32_t last_ = 0;
+};
+
+void FileBuilder::put_in_order() {
+  BufferOrder order(buffers_.size());
+  for (GraphRecord& graph : graphs_) put_in_order(graph, order);
+  for (auto& [name, buffer] : metadata_) buffer = order.number(buffer);
+  buffers_ = order.sorted(std::move(buffers_));
+}
+
+void FileBuilder::put_in_order(GraphRecord& graph, BufferOrder& buffers) {
+  constexpr int32_t kUnused = -1;
+  std::vector<int32_t> number(graph.tensors.size(), kUnused);
+  std::vector<TensorRecord> ordered;
+  std::unordered_set<std::string> names;
+  const auto unique = [&names](const std::string& name) {
+    std::string result = name;
+    for (int i = 1; !names.insert(result).second; ++i) result = name + "_" + std::to_string(i);
+    return result;
+  };
+  const auto put = [&](std::vector<int32_t>& list) {
+    for (int32_t& i : list) {
+      if (i < 0) continue;
+      int32_t& to = number[static_cast<size_t>(i)];
+      if (to == kUnused) {
+        to = static_cast<int32_t>(ordered.size());
+        ordered.push_back(std::move(graph.tensors[static_cast<size_t>(i)]));
+        TensorRecord& tensor = ordered.back();
+        tensor.name = unique(tensor.name);
+        tensor.buffer = buffers.number(tensor.buffer);
+      }
+      i = to;
+    }
+  };
+  put(graph.inputs);
+  for (OperatorRecord& op : graph.operators) {
+    put(op.inputs);
+    put(op.outputs);
+    put(op.intermediates);
+  }
+  put(graph.outputs);
+  graph.tensors = std::move(ordered);
+  if (&graph != &graphs_.front()) return;
+  for (auto* entries : {&signature_inputs_, &signature_outputs_})
+    for (SignatureEntry& entry : *entries) entry.tensor = number[static_cast<size_t>(entry.tensor)];
+}
+
 Offset<Buffer> FileBuilder::encode_buffer(const Blob& bytes) {
-  if (bytes.empty()) return CreateBuffer(fbb_);
   // Kernels read the bytes in place: the file keeps them aligned.
   fbb_.ForceVectorAlignment(bytes.size(), 1, 16);
   const auto data =
@@ -186,9 +250,11 @@ Offset<SignatureDef> FileBuilder::encode_signature() {
 }
 
 Blob FileBuilder::finish() {
+  put_in_order();
   // What is added first stands last in the file: weights behind everything else.
   std::vector<Offset<Buffer>> buffers(buffers_.size());
-  for (size_t i = buffers.size(); i-- > 0;) buffers[i] = encode_buffer(buffers_[i]);
+  for (size_t i = buffers.size(); i-- > 1;) buffers[i] = encode_buffer(buffers_[i]);
+  buffers[0] = CreateBuffer(fbb_);
   std::vector<Offset<SubGraph>> graphs;
   for (const GraphRecord& graph : graphs_) graphs.push_back(encode_graph(graph));
   std::vector<Offset<OperatorCode>> codes;

@@ -79,6 +79,11 @@ class FileBuilder {
     int32_t version;
     std::string custom;
   };
+  // Numbers tensors and buffers in the order in which operators use them and makes names unique,
+  // so that the file does not depend on the order in which they were asked for.
+  class BufferOrder;
+  void put_in_order();
+  void put_in_order(GraphRecord& graph, BufferOrder& buffers);
   flatbuffers::Offset<Tensor> encode_tensor(const TensorRecord& tensor);
   flatbuffers::Offset<Operator> encode_operator(const OperatorRecord& op);
   flatbuffers::Offset<SubGraph> encode_graph(const GraphRecord& graph);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "formats/tflite/metadata_keys.h"
+#include "ir/base64.h"
 #include "ops/op_def.h"
 #include "support/file.h"
 #include "writer/tflite/emitter.h"
@@ -45,6 +47,21 @@ std::string json_object(const std::map<std::string, std::string>& entries) {
   return out + "}";
 }
 
+// What the file that the graph comes from said beside its graphs.
+void add_source_metadata(const ec::Graph& graph, FileBuilder& model) {
+  for (const auto& [key, value] : graph.metadata()) {
+    if (!key.starts_with(kTfliteMetadata)) continue;
+    const std::string name = key.substr(kTfliteMetadata.size());
+    if (name == kTfliteProvenance) continue;
+    if (!value.starts_with(kBase64Prefix)) {
+      model.add_metadata(name, value);
+    } else if (const auto bytes = base64_decode(value.substr(kBase64Prefix.size()))) {
+      model.add_metadata(
+          name, std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
+    }
+  }
+}
+
 void fill_summary(const FileBuilder& model, TfliteSummary& summary) {
   std::map<std::string, int64_t> counts;
   for (const GraphRecord& graph : model.graphs())
@@ -64,7 +81,8 @@ EmitFn find_emit(OpKind kind) {
   static const std::vector<EmitFn> kTable = [] {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
     for (const auto rows :
-         {kEmitElementwise, kEmitMovement, kEmitReduce, kEmitWeighted, kEmitImage, kEmitOther})
+         {kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce, kEmitWeighted,
+          kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitOther})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
     return table;
@@ -87,8 +105,7 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
   tflite::FileBuilder model;
   const uint32_t main = model.add_graph(graph.name().empty() ? "main" : graph.name());
   const size_t errors = sink.error_count();
-  tflite::GraphEmitter emitter(model, graph, main);
-  emitter.emit(sink);
+  tflite::GraphEmitter(model, graph, main, sink).emit();
   if (sink.error_count() > errors) return sink.first_error();
   const tflite::GraphRecord& record = model.graph(main);
   std::vector<tflite::SignatureEntry> inputs, outputs;
@@ -97,7 +114,11 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
   for (size_t i = 0; i < record.outputs.size(); ++i)
     outputs.push_back({graph.output_names()[i], record.outputs[i]});
   model.set_signature(std::move(inputs), std::move(outputs));
-  model.set_description(options.description.empty() ? "edgecompiler" : options.description);
+  const auto described = graph.metadata().find(std::string(tflite::kTfliteDescription));
+  model.set_description(!options.description.empty()               ? options.description
+                        : described != graph.metadata().end()      ? described->second
+                                                                   : "edgecompiler");
+  tflite::add_source_metadata(graph, model);
   if (!options.provenance.empty())
     model.add_metadata(std::string(kTfliteProvenance), tflite::json_object(options.provenance));
   if (summary != nullptr) tflite::fill_summary(model, *summary);

@@ -304,5 +304,126 @@ TEST(TfliteWriter, SameGraphSameBytes) {
   EXPECT_EQ(write(kText).bytes(), write(kText).bytes());
 }
 
+// --- several graphs, state, operators that do two steps ------------------------------------------
+
+TEST(TfliteWriter, BranchesAreGraphsOfTheirOwn) {
+  const File file = write(R"(graph @g(%c: bool[], %x: f32[4]) -> (y = %y) {
+    %y = if(%c, %x)
+      body graph @then(%a: f32[4]) -> (r = %r) { %r = abs(%a) }
+      body graph @else(%a: f32[4]) -> (r = %r) { %r = neg(%a) }
+  })");
+  ASSERT_EQ(file.names(), "IF");
+  ASSERT_EQ(file.model().subgraphs()->size(), 3u);
+  const auto* options = file.op(0).builtin_options_as_IfOptions();
+  EXPECT_EQ(file.model().subgraphs()->Get(1)->name()->str(), "then");
+  EXPECT_EQ(options->then_subgraph_index(), 1);
+  EXPECT_EQ(options->else_subgraph_index(), 2);
+}
+
+TEST(TfliteWriter, LoopsCarryTheirConditionAndCount) {
+  constexpr std::string_view kBody = R"(
+      body graph @body(%i: i64[], %c: bool[], %a: f32[2], %b: f32[]) -> (c = %d, r = %r) {
+        %r = add(%a, %b) %m = reduce_max(%r) {keep_dims=false}
+        %l = const f32[] splat(9) %d = less(%m, %l)
+      }
+  })";
+  const File open = write(R"(graph @g(%p: bool[], %x: f32[2], %k: f32[]) -> (y = %y) {
+    %y = loop(_, %p, %x, %k) {num_carried=1})" + std::string(kBody));
+  ASSERT_EQ(open.names(), "WHILE");
+  EXPECT_EQ(open.op(0).inputs()->size(), 3u);  // condition, x, k
+  const File counted = write(R"(graph @g(%n: i64[], %x: f32[2], %k: f32[]) -> (y = %y) {
+    %y = loop(%n, _, %x, %k) {num_carried=1})" + std::string(kBody));
+  EXPECT_EQ(counted.op(0).inputs()->size(), 5u);  // iteration, condition, x, k, limit
+  const auto* options = counted.op(0).builtin_options_as_WhileOptions();
+  const auto graph = [&](int32_t i) {
+    return counted.model().subgraphs()->Get(static_cast<uint32_t>(i));
+  };
+  EXPECT_EQ(graph(options->cond_subgraph_index())->outputs()->size(), 1u);
+  EXPECT_EQ(graph(options->body_subgraph_index())->outputs()->size(), 5u);
+}
+
+TEST(TfliteWriter, StatesAreVariables) {
+  const File file = write(R"(graph @g(%x: f32[1,4]) -> (y = %z) {
+    %f = const f32[6,4] splat(1) %t = const f32[6,3] splat(1) %s = const f32[1,18] splat(0)
+    %y = svdf(%x, %f, %t, _, %s) {rank=1}
+    %g = const f32[6,6] splat(1)
+    %z = svdf(%y, %g, %t, _, %s) {rank=1}
+  })");
+  ASSERT_EQ(file.names(), "SVDF SVDF");
+  EXPECT_TRUE(file.input(0, 4).is_variable());
+  EXPECT_EQ(file.input(0, 4).buffer(), 0u);
+  // The same zeros in the graph, and a state each.
+  EXPECT_NE(file.op(0).inputs()->Get(4), file.op(1).inputs()->Get(4));
+}
+
+TEST(TfliteWriter, OneOperatorForTwoSteps) {
+  EXPECT_EQ(write(R"(graph @g(%a: f32[3], %b: f32[3]) -> (y = %y) {
+    %ax = const i64[1] dense[1]
+    %p = unsqueeze(%a, %ax) %q = unsqueeze(%b, %ax)
+    %y = concat(%p, %q) {axis=1}
+  })")
+                .names(),
+            "PACK");
+  EXPECT_EQ(write(R"(graph @g(%x: f32[2,3]) -> (y = %p, z = %q) {
+    %ax = const i64[1] dense[0]
+    %a, %b = split(%x) {axis=0}
+    %p = squeeze(%a, %ax) %q = squeeze(%b, %ax)
+  })")
+                .names(),
+            "UNPACK");
+  EXPECT_EQ(write(R"(graph @g(%a: f32[3], %b: f32[3]) -> (y = %y) {
+    %e = equal(%a, %b) %y = not(%e)
+  })")
+                .names(),
+            "NOT_EQUAL");
+  const File shape = write(R"(graph @g(%x: f32[?,3]) -> (y = %y) {
+    %s = shape(%x) %y = cast(%s) {to=i32}
+  })");
+  EXPECT_EQ(shape.names(), "SHAPE");
+  EXPECT_EQ(shape.output(0).type(), tflite::TensorType::INT32);
+}
+
+TEST(TfliteWriter, PlacesThatAreComputed) {
+  EXPECT_EQ(write(R"(graph @g(%x: f32[5,6], %b: i32[2], %e: i32[2]) -> (y = %y) {
+    %y = slice(%x, %b, %e)
+  })")
+                .names(),
+            "STRIDED_SLICE");
+  const File some = write(R"(graph @g(%x: f32[5,6], %b: i32[1], %e: i32[1]) -> (y = %y) {
+    %ax = const i64[1] dense[1]
+    %y = slice(%x, %b, %e, %ax)
+  })");
+  EXPECT_EQ(some.names(), "GATHER GATHER STRIDED_SLICE");
+  EXPECT_EQ(some.op(2).builtin_options_as_StridedSliceOptions()->begin_mask(), 1);
+  EXPECT_EQ(write(R"(graph @g(%x: f32[5,6], %p: i64[4]) -> (y = %y) { %y = pad(%x, %p) })").names(),
+            "CAST RESHAPE TRANSPOSE PAD");
+}
+
+TEST(TfliteWriter, ScattersAddToZeros) {
+  EXPECT_EQ(write(R"(graph @g(%i: i32[2,1], %u: f32[2,3], %s: i32[2]) -> (y = %y) {
+    %w = cast(%s) {to=i64} %zero = const f32[] splat(0)
+    %f = fill(%w, %zero)
+    %y = scatter_nd(%f, %i, %u) {reduction=add}
+  })")
+                .names(),
+            "SCATTER_ND");
+  EXPECT_EQ(write(R"(graph @g(%x: f32[4,3], %i: i32[2,1], %u: f32[2,3]) -> (y = %y) {
+    %y = scatter_nd(%x, %i, %u) {reduction=add}
+  })")
+                .names(),
+            "SCATTER_ND ADD");
+}
+
+TEST(TfliteWriter, EntriesBesideTheGraphsAreKept) {
+  auto graph = graph_of("graph @g(%x: f32[4]) -> (y = %y) { %y = abs(%x) }");
+  graph->metadata()["tflite.metadata.TFLITE_METADATA"] = "base64:AQID";
+  graph->metadata()["tflite.metadata.min_runtime_version"] = "1.5.0";
+  DiagnosticSink sink;
+  const File file(*encode_tflite(*graph, {}, sink));
+  ASSERT_EQ(file.model().metadata()->size(), 2u);
+  const auto* bytes = file.model().buffers()->Get(file.model().metadata()->Get(0)->buffer())->data();
+  EXPECT_EQ(std::vector<uint8_t>(bytes->begin(), bytes->end()), (std::vector<uint8_t>{1, 2, 3}));
+}
+
 }  // namespace
 }  // namespace ec

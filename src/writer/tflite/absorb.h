@@ -1,0 +1,22 @@
+// Steps that the graph has as operations of their own and an operator of the file does by itself:
+// places cast to 64 bits, the new dimension along which parts are joined.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace ec::tflite {
+
+// The tensor that the operator for `op` reads as operand i: the operand itself, or what it was made
+// from. Requires that there is an operand i.
+const ec::Tensor* written_operand(const Operation& op, size_t i);
+
+// Whether the parts are joined along a dimension of their own: PACK. Its operands come without that
+// dimension; constant parts still have it.
+bool is_pack(const Operation& concat);
+
+// The sizes of a slice whose ends were computed from them; null: there are none.
+const ec::Tensor* slice_sizes(const Operation& slice);
+// The pairs of pads, one for each dimension, that the list of computed pads was made from.
+const ec::Tensor* pad_pairs(const Operation& pad);
+
+}  // namespace ec::tflite
