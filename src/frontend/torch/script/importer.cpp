@@ -215,15 +215,12 @@ class TorchScriptFrontend : public Frontend {
     return path.extension() == ".pt" || path.extension() == ".pth" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<ec::Graph>> import(const std::filesystem::path& path,
-                                            const ImportOptions& options,
-                                            DiagnosticSink& sink) const override {
-    Result<Blob> file = map_file(path);
-    if (!file.ok()) {
-      sink.report(std::move(file).error());
-      return sink.first_error();
-    }
-    return import_torchscript(*file, path, options, sink);
+ private:
+  Result<std::unique_ptr<ec::Graph>> import_bytes(const Blob& file,
+                                                  const std::filesystem::path& path,
+                                                  const ImportOptions& options,
+                                                  DiagnosticSink& sink) const override {
+    return import_torchscript(file, path, options, sink);
   }
 };
 
