@@ -6,7 +6,6 @@
 #include "frontend/torch/script/inputs.h"
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/script.h"
-#include "support/file.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
