@@ -60,11 +60,16 @@ struct CompileOptions {
 
   // Anything that does not run on the target's device is an error.
   bool strict = false;
-  // The Edge TPU runtime on the device: older ones run fewer operations.
-  int edgetpu_runtime = 14;
+  // The Edge TPU runtime on the device, 10 to 14: older ones run fewer operations. 0: the newest.
+  int edgetpu_runtime = 0;
   // What decides which operations the Edge TPU runs: "fitted" (the published table corrected by
-  // compiled files) or "published" (the table alone).
-  std::string edgetpu_rules = "fitted";
+  // compiled files; the default) or "published" (the table alone).
+  std::string edgetpu_rules;
+  // Runs Google's edgetpu_compiler on the result, where it is installed: the output is Edge TPU
+  // code, NAME_edgetpu.tflite.
+  bool edgetpu_compiler = false;
+  // Cuts the model into this many files, one per Edge TPU of a pipeline. 0: one file.
+  int segments = 0;
 
   // Threads of a session; 0: one per core.
   int threads = 1;

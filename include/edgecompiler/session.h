@@ -1,4 +1,4 @@
-// Running a model on the CPU.
+// Running a model on the CPU, or on an Edge TPU where there is one.
 //
 //   ec::InferenceSession session("model.onnx");
 //   std::vector<float> pixels(1 * 3 * 224 * 224);
@@ -30,6 +30,9 @@ struct InferenceOptions {
   bool optimize = true;
   // Reference kernels only: slow, simple, what everything else is compared with.
   bool reference = false;
+  // "cpu"; "coral" runs Edge TPU code (NAME_edgetpu.tflite) on the device and other models on the
+  // CPU; "auto" does what the file needs.
+  std::string target = "cpu";
 };
 
 // What an input takes or an output gives.

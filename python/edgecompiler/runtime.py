@@ -53,11 +53,13 @@ class BenchmarkResult:
 
 
 class InferenceSession:
-    """A model ready to run on the CPU.
+    """A model ready to run on the CPU, or on an Edge TPU where there is one.
 
-    path: a model file (ONNX or saved IR) or an IRGraph. input_shapes: sizes for open dimensions, by input name or
-    position. threads: worker threads, 0 for one per core. optimize=False runs the graph as imported; reference=True uses
-    only the reference kernels. A session may be used from several threads; runs are done one after the other.
+    path: a model file (ONNX, TFLite or saved IR) or an IRGraph. target: "cpu"; "coral" runs Edge TPU code
+    (NAME_edgetpu.tflite) on the device and other models on the CPU; "auto" does what the file needs.
+    input_shapes: sizes for open dimensions, by input name or position. threads: worker threads, 0 for one per core.
+    optimize=False runs the graph as imported; reference=True uses only the reference kernels. A session may be used from
+    several threads; runs are done one after the other.
     """
 
     def __init__(

@@ -190,8 +190,10 @@ Result<CheckReport> check_model(const std::filesystem::path& path, const Compile
   report.model = path.string();
   EC_TRY(const TargetInfo* target, find_target(options.target));
   report.target = target->name;
+  EC_CHECK_OK(check_target_options(*target, options));
   if (target->name == "coral") {
-    EC_CHECK_OK(check_coral(path, options, report, sink));
+    if (Status status = check_coral(path, options, report, sink); !status.ok())
+      return std::move(status).error().file(path.string());
     return report;
   }
   DiagnosticSink load;

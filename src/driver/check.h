@@ -37,6 +37,23 @@ struct DeviceEstimate {
   double latency_ms = 0, latency_low_ms = 0, latency_high_ms = 0;
 };
 
+// What the device's own compiler said of the model, where it was run.
+struct DeviceCompilerReport {
+  struct Row {
+    std::string op, status;
+    int64_t count = 0;
+  };
+  struct Difference {
+    std::string op, status;
+    int64_t predicted = 0, compiled = 0;
+  };
+  std::string program, version;
+  int64_t on_chip_bytes = 0, on_chip_free_bytes = 0, streamed_bytes = 0;
+  int64_t subgraphs = 0, operations = 0;
+  std::vector<Row> rows;
+  std::vector<Difference> differences;  // from what was predicted here
+};
+
 struct CheckReport {
   std::string model, target;
   std::vector<OpPlacement>
@@ -44,6 +61,8 @@ struct CheckReport {
   int64_t native = 0, reference = 0, host = 0, unsupported = 0;
   std::optional<size_t> cut_by;  // the first operation that ended the device's part
   std::optional<DeviceEstimate> estimate;
+  std::optional<DeviceCompilerReport> compiler;
+  std::vector<std::string> rewrites;  // what was written in another form to run on the device
   bool shapes_open = false;  // some sizes are not known: forms were judged by kind only
 
   void add(OpPlacement row);  // and counts it

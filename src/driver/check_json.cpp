@@ -3,9 +3,33 @@
 #include "driver/check.h"
 
 namespace ec {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json compiler_json(const DeviceCompilerReport& report) {
+  Json rows = Json::array(), differences = Json::array();
+  for (const DeviceCompilerReport::Row& row : report.rows)
+    rows.push_back({{"op", row.op}, {"count", row.count}, {"status", row.status}});
+  for (const DeviceCompilerReport::Difference& d : report.differences)
+    differences.push_back({{"op", d.op},
+                           {"status", d.status},
+                           {"predicted", d.predicted},
+                           {"compiled", d.compiled}});
+  return {{"program", report.program},
+          {"version", report.version},
+          {"on_chip_bytes", report.on_chip_bytes},
+          {"on_chip_free_bytes", report.on_chip_free_bytes},
+          {"streamed_bytes", report.streamed_bytes},
+          {"subgraphs", report.subgraphs},
+          {"num_operations", report.operations},
+          {"operations", std::move(rows)},
+          {"differences", std::move(differences)}};
+}
+
+}  // namespace
 
 std::string check_json(const CheckReport& report) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const OpPlacement& row : report.operations)
     rows.push_back({{"name", row.name},
@@ -38,6 +62,8 @@ std::string check_json(const CheckReport& report) {
                         {"latency_low_ms", e.latency_low_ms},
                         {"latency_high_ms", e.latency_high_ms}};
   }
+  if (!report.rewrites.empty()) json["rewrites"] = report.rewrites;
+  if (report.compiler) json["compiler"] = compiler_json(*report.compiler);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

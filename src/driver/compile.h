@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,14 @@
 #include "support/result.h"
 
 namespace ec {
+
+// One file of a model that is cut for a pipeline of devices.
+struct SegmentReport {
+  std::filesystem::path output;
+  int64_t output_bytes = 0;
+  std::string output_sha256;
+  CheckReport placement;
+};
 
 struct CompileReport {
   std::string model, target;  // target is empty for optimize
@@ -32,9 +41,15 @@ struct CompileReport {
   std::string output_sha256;
   SelfCheck self_check;
   std::optional<CheckReport> placement;  // of targets that are a device
+  std::vector<SegmentReport> segments;   // the first is also `output`
 };
 
-// Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model.
+// Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model. Several models
+// are compiled together where the target can: they share its device, and all files are written or
+// none.
+Result<std::vector<CompileReport>> compile_models(std::span<const std::string> models,
+                                                  const CompileOptions& options,
+                                                  DiagnosticSink& sink);
 Result<CompileReport> compile_model(const std::filesystem::path& model,
                                     const CompileOptions& options, DiagnosticSink& sink);
 // Writes the optimised graph to options.output (.onnx or .ecir); without it nothing is written.
@@ -45,5 +60,7 @@ Result<CompileReport> optimize_model(const std::filesystem::path& model,
 Result<CompileReport> quantize_model(const std::filesystem::path& model,
                                      const CompileOptions& options, DiagnosticSink& sink);
 std::string compile_json(const CompileReport& report);
+// {"models": [...]} with one entry per model.
+std::string compile_json(std::span<const CompileReport> reports);
 
 }  // namespace ec

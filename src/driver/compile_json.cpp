@@ -4,9 +4,15 @@
 #include "driver/quantize.h"
 
 namespace ec {
+namespace {
 
-std::string compile_json(const CompileReport& report) {
-  using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json report_json(const CompileReport& report) {
   Json passes = Json::array();
   for (const PassRun& run : report.passes.passes) {
     Json counters = Json::object();
@@ -61,7 +67,22 @@ std::string compile_json(const CompileReport& report) {
   json["pass_milliseconds"] = report.passes.milliseconds;
   json["save_milliseconds"] = report.save_ms;
   json["passes"] = std::move(passes);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const SegmentReport& segment : report.segments)
+    json["segments"].push_back({{"output", segment.output.string()},
+                                {"output_bytes", segment.output_bytes},
+                                {"output_sha256", segment.output_sha256},
+                                {"placement", Json::parse(check_json(segment.placement))}});
+  return json;
+}
+
+}  // namespace
+
+std::string compile_json(const CompileReport& report) { return text_of(report_json(report)); }
+
+std::string compile_json(std::span<const CompileReport> reports) {
+  Json models = Json::array();
+  for (const CompileReport& report : reports) models.push_back(report_json(report));
+  return text_of({{"models", std::move(models)}});
 }
 
 }  // namespace ec

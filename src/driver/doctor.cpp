@@ -10,7 +10,7 @@
 
 #include "driver/targets.h"
 #include "edgecompiler/version.h"
-#include "runtime/edgetpu/driver_library.h"
+#include "runtime/edgetpu/tflite_library.h"
 #include "runtime/kernels/isa.h"
 #include "support/process.h"
 #include "support/strings.h"
@@ -79,20 +79,19 @@ std::string edgetpu_driver_text() {
   return fmt::format("{}, devices: {}", driver->version(), driver->devices().size());
 }
 
+// Runs what is left to the CPU around the Edge TPU's part.
+std::string tflite_library_text() {
+  const auto library = edgetpu::SharedLibrary::open(std::string(edgetpu::kTfliteLibrary));
+  return library.ok() ? library->name() : library.error().message();
+}
+
 std::string edgetpu_compiler_text() {
   const auto program = find_program("edgetpu_compiler");
   return program ? program->string() : "not installed";
 }
 
-std::string targets_text(bool available) {
-  std::string text;
-  for (const TargetInfo& target : all_targets())
-    if (target.available == available)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", target.name);
-  return text.empty() ? "none" : text;
-}
-
 std::string or_unknown(std::string text) { return text.empty() ? "unknown" : text; }
+std::string or_none(std::string text) { return text.empty() ? "none" : text; }
 
 }  // namespace
 
@@ -111,10 +110,11 @@ std::vector<Fact> doctor_facts() {
       {"memory", "memory", memory_text()},
       {"formats_read", "reads", "onnx, tflite, ecir"},
       {"formats_written", "writes", "onnx, tflite, ecir"},
-      {"targets", "targets", targets_text(true)},
-      {"targets_absent", "not in this build", targets_text(false)},
+      {"targets", "targets", target_names(true)},
+      {"targets_absent", "not in this build", or_none(target_names(false))},
       {"edge_tpu", "Edge TPU", edge_tpu_text()},
       {"edgetpu_driver", "Edge TPU driver", edgetpu_driver_text()},
+      {"tflite_library", "TFLite C library", tflite_library_text()},
       {"edgetpu_compiler", "Edge TPU compiler", edgetpu_compiler_text()},
   };
 }

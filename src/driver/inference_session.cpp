@@ -63,6 +63,7 @@ InferenceSession::InferenceSession(const std::string& path, const InferenceOptio
   compile.dims = options.dims;
   compile.threads = options.threads;
   compile.reference = options.reference;
+  compile.target = options.target;
   if (!options.optimize) compile.stop_after = "import";
   DiagnosticSink sink;
   impl_->session = value_or_raise(open_session(path, compile, false, sink), sink).session;

@@ -2,6 +2,7 @@
 // inputs.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "ir/graph.h"
@@ -15,8 +16,9 @@ struct SelfCheck {
   double largest_error = 0;  // of floats, over the largest value of the output
 };
 
-// Graphs with the same inputs and outputs, in order. SelfCheckFailed: a result differs, or the
-// second graph cannot be run where the first can.
-Result<SelfCheck> check_same_results(const Graph& expected, const Graph& written);
+// The written graphs are run one after the other, each on the outputs of the one before: the first
+// has the inputs of the expected graph and the last its outputs, in order. SelfCheckFailed: a result
+// differs, or a written graph cannot be run where the expected one can.
+Result<SelfCheck> check_same_results(const Graph& expected, std::span<const Graph* const> written);
 
 }  // namespace ec

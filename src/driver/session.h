@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "edgecompiler/options.h"
 #include "passes/manager.h"
@@ -15,9 +16,11 @@ struct OpenedSession {
   std::unique_ptr<Session> session;
   PipelineReport passes;
   double open_ms = 0;  // everything until ready
+  std::string device = "CPU";
 };
 
-// With options.reference the graph runs as imported, with reference kernels.
+// Edge TPU code runs on the device with target `coral` or `auto`, everything else on the CPU. With
+// options.reference the graph runs as imported, with reference kernels.
 Result<OpenedSession> open_session(const std::filesystem::path& path, const CompileOptions& options,
                                    bool profile, DiagnosticSink& sink);
 

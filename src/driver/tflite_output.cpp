@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "driver/coral.h"
 #include "driver/self_check.h"
 #include "edgecompiler/version.h"
 #include "frontend/tflite/tflite.h"
-#include "support/file.h"
 #include "support/sha256.h"
-#include "writer/tflite/tflite.h"
 
 namespace ec {
 namespace {
@@ -26,17 +23,20 @@ std::string options_text(const CompileOptions& options) {
   }
   for (const auto& [name, size] : options.dims) text += fmt::format(";dim={}={}", name, size);
   text += fmt::format(";quantize={};calibration_data={};samples={};method={};mean={};std={}",
-                      options.quantize, options.calibration_data, options.calibration_samples,
+                      options.quantize, fs::path(options.calibration_data).filename().string(),
+                      options.calibration_samples,
                       options.calibration_method, fmt::join(options.mean, ","),
                       fmt::join(options.std, ","));
   text += fmt::format(";pixel_range={};input_layout={};color={};resize={};io_type={};keep_float={}",
                       options.pixel_range, options.input_layout, options.color, options.resize,
                       options.io_type, fmt::join(options.keep_float, ","));
+  text += fmt::format(";edgetpu_runtime={};segments={}", options.edgetpu_runtime, options.segments);
   return text + ";stop_after=" + options.stop_after;
 }
 
 Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOptions& options) {
   TfliteWriteOptions result;
+  result.fuse_pool_activations = options.target != "coral";
   EC_TRY(const Blob source, map_file(model));
   result.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                        {"options_sha256", sha256_hex(options_text(options))},
@@ -44,42 +44,61 @@ Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOpt
   return result;
 }
 
-// Reads the file that was just written and runs it.
-Result<SelfCheck> read_back(const Graph& graph, const fs::path& written, const fs::path& output) {
-  EC_TRY(const Blob file, map_file(written));
-  DiagnosticSink sink;
-  Result<std::unique_ptr<Graph>> again = import_tflite(file, output, {}, sink);
-  if (!again)
-    return Error(Code::SelfCheckFailed,
-                 "the written file cannot be read back: " + again.error().message())
-        .file(output.string())
-        .hint("this is a fault of the compiler: please report it with the model");
-  Result<SelfCheck> check = check_same_results(graph, **again);
-  if (!check) return std::move(check).error().file(output.string());
+}  // namespace
+
+Result<Blob> encode_output(const Graph& graph, const fs::path& model, const CompileOptions& options,
+                           DiagnosticSink& sink, TfliteSummary* summary) {
+  EC_TRY(const TfliteWriteOptions write, write_options(model, options));
+  return encode_tflite(graph, write, sink, summary);
+}
+
+Result<OutputDraft> draft_output(const fs::path& output, const Blob& bytes) {
+  EC_TRY(AtomicFile file, AtomicFile::create(output));
+  EC_CHECK_OK(file.write(bytes.bytes()));
+  return OutputDraft{output, bytes, std::move(file)};
+}
+
+Result<SelfCheck> check_drafts(const Graph& graph, std::span<const OutputDraft> drafts) {
+  std::vector<std::unique_ptr<Graph>> read;
+  std::vector<const Graph*> graphs;
+  for (const OutputDraft& draft : drafts) {
+    EC_TRY(const Blob file, map_file(draft.file.temporary_path()));
+    DiagnosticSink sink;
+    Result<std::unique_ptr<Graph>> again = import_tflite(file, draft.output, {}, sink);
+    if (!again)
+      return Error(Code::SelfCheckFailed,
+                   "the written file cannot be read back: " + again.error().message())
+          .file(draft.output.string())
+          .hint("this is a fault of the compiler: please report it with the model");
+    read.push_back(std::move(*again));
+    graphs.push_back(read.back().get());
+  }
+  Result<SelfCheck> check = check_same_results(graph, graphs);
+  if (!check) return std::move(check).error().file(drafts.front().output.string());
   return check;
 }
 
-}  // namespace
+Status commit_drafts(std::span<OutputDraft> drafts) {
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    Status status = drafts[i].file.commit();
+    if (status.ok()) continue;
+    std::error_code ignored;
+    for (size_t done = 0; done < i; ++done) fs::remove(drafts[done].output, ignored);
+    return status;
+  }
+  return {};
+}
 
 Status write_tflite_output(const Graph& graph, const fs::path& model, const CompileOptions& options,
                            CompileReport& report, DiagnosticSink& sink) {
-  EC_TRY(const TfliteWriteOptions write, write_options(model, options));
   TfliteSummary summary;
-  EC_TRY(const Blob bytes, encode_tflite(graph, write, sink, &summary));
+  EC_TRY(const Blob bytes, encode_output(graph, model, options, sink, &summary));
   report.operators = std::move(summary.operators);
   report.num_operators = summary.num_operators;
-  if (report.target == "coral") {
-    report.placement.emplace();
-    report.placement->model = report.model;
-    report.placement->target = report.target;
-    EC_CHECK_OK(place_on_coral(bytes, options, *report.placement, sink));
-    if (options.strict) EC_CHECK_OK(refuse_host_operations(*report.placement));
-  }
-  EC_TRY(AtomicFile file, AtomicFile::create(report.output));
-  EC_CHECK_OK(file.write(bytes.bytes()));
-  EC_TRY(report.self_check, read_back(graph, file.temporary_path(), report.output));
+  EC_TRY(OutputDraft draft, draft_output(report.output, bytes));
+  EC_TRY(report.self_check, check_drafts(graph, {&draft, 1}));
   report.output_sha256 = sha256_hex(bytes.bytes());
-  return file.commit();
+  return commit_drafts({&draft, 1});
 }
 
 }  // namespace ec

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "support/blob.h"
 #include "support/diagnostic.h"
 #include "support/result.h"
 
@@ -36,9 +37,15 @@ class Frontend {
   // How sure the front end is that the file is its own, 0 to 100: content first, extension second.
   virtual int probe(std::span<const std::byte> head, const std::filesystem::path& path) const = 0;
   // Reports all problems to the sink; on failure the result is the first of them.
-  virtual Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                                const ImportOptions& options,
-                                                DiagnosticSink& sink) const = 0;
+  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
+                                        const ImportOptions& options, DiagnosticSink& sink) const;
+
+ private:
+  // `path` names the file in messages and anchors what it refers to.
+  virtual Result<std::unique_ptr<Graph>> import_bytes(const Blob& file,
+                                                      const std::filesystem::path& path,
+                                                      const ImportOptions& options,
+                                                      DiagnosticSink& sink) const = 0;
 };
 
 }  // namespace ec

@@ -73,6 +73,14 @@ constexpr std::string_view kTfliteKeepIo =
 // A TFLite model that is written again: quantised by its maker, and any change would change it.
 constexpr std::string_view kTfliteAsIs = "eliminate-dead-code";
 
+// What files for the Edge TPU compiler are written from.
+constexpr std::string_view kCoral =
+    "tflite,legalise-coral,"
+    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
+constexpr std::string_view kCoralKeepIo =
+    "tflite-keep-io,legalise-coral,"
+    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
+
 constexpr NamedPipeline kPipelines[] = {
     {"none", "Nothing: the graph as imported.", ""},
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
@@ -85,6 +93,9 @@ constexpr NamedPipeline kPipelines[] = {
      kTfliteKeepIo},
     {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
      kTfliteAsIs},
+    {"coral", "What files for the Edge TPU compiler are written from.", kCoral},
+    {"coral-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
+     kCoralKeepIo},
 };
 
 }  // namespace

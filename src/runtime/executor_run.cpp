@@ -56,7 +56,8 @@ Status Program::bind_outputs(std::vector<Buffer>& buffers) {
     if (!buffers[root.output].ok())
       return Error(Code::OutOfMemory, "result '" + graph->output_names()[root.output] +
                                           "' of type " + root.type().text() +
-                                          " does not fit in memory");
+                                          " does not fit in memory")
+          .hint("give smaller sizes with --input-shape, or use a machine with more memory");
     root.data = buffers[root.output].data();
   }
   for (const uint32_t id : moving) tensors[id].data = tensors[tensors[id].root].data;

@@ -98,13 +98,25 @@ Result<Value> quantise(const Value& value, const TensorType& type) {
 
 }  // namespace
 
+void Session::describe_interface(const Graph& graph) {
+  for (const Tensor* tensor : graph.inputs()) inputs_.push_back({tensor->name(), tensor->type()});
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    outputs_.push_back({graph.output_names()[i], graph.outputs()[i]->type()});
+}
+
+std::unique_ptr<Session> Session::on_device(const Graph& interface,
+                                            std::unique_ptr<DeviceRunner> device, int threads) {
+  std::unique_ptr<Session> session(new Session());
+  session->describe_interface(interface);
+  session->device_ = std::move(device);
+  session->threads_ = threads;
+  return session;
+}
+
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
                                                  const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session());
-  for (const Tensor* tensor : graph->inputs())
-    session->inputs_.push_back({tensor->name(), tensor->type()});
-  for (size_t i = 0; i < graph->outputs().size(); ++i)
-    session->outputs_.push_back({graph->output_names()[i], graph->outputs()[i]->type()});
+  session->describe_interface(*graph);
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   session->threads_ = options.threads > 0 ? options.threads : std::max(1, cores);
   ExecutorOptions executor;
@@ -198,6 +210,7 @@ Status Session::check_sizes(std::span<const Value> values) const {
 }
 
 Result<std::vector<Value>> Session::run_arranged(std::span<const Value> values) {
+  if (device_ != nullptr) return device_->run(values);
   std::vector<ConstView> views;
   std::vector<TensorType> types;
   for (const Value& value : values) {
@@ -210,7 +223,7 @@ Result<std::vector<Value>> Session::run_arranged(std::span<const Value> values) 
 
 Result<std::vector<Value>> Session::run(std::span<const NamedValue> inputs) {
   const std::lock_guard lock(mutex_);
-  if (runner_ == nullptr) return Error(Code::SessionClosed, "the session is closed");
+  if (!is_open()) return Error(Code::SessionClosed, "the session is closed");
   EC_TRY(std::vector<Value> values, arrange(inputs));
   for (Value& value : values) value.data = value.data.aligned();
   return run_arranged(values);
@@ -219,7 +232,7 @@ Result<std::vector<Value>> Session::run(std::span<const NamedValue> inputs) {
 Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
                                           const BenchmarkOptions& options) {
   const std::lock_guard lock(mutex_);
-  if (runner_ == nullptr) return Error(Code::SessionClosed, "the session is closed");
+  if (!is_open()) return Error(Code::SessionClosed, "the session is closed");
   EC_TRY(std::vector<Value> values, arrange(inputs));
   for (Value& value : values) value.data = value.data.aligned();
   std::vector<double> ms;
@@ -261,6 +274,7 @@ void Session::close() noexcept {
   const std::lock_guard lock(mutex_);
   last_ = nullptr;
   runner_.reset();
+  device_.reset();
   graph_.reset();
 }
 

@@ -43,11 +43,23 @@ struct BenchmarkStats {
   double throughput_fps = 0;  // runs per second
 };
 
+// What computes the results in place of this machine's CPU: a device that has the model already.
+class DeviceRunner {
+ public:
+  virtual ~DeviceRunner() = default;
+  // One value per input, of its type and size; results in output order.
+  virtual Result<std::vector<Value>> run(std::span<const Value> inputs) = 0;
+};
+
 class Session {
  public:
   // Prepares at once when every input shape is fixed; else at the first run with new shapes.
   static Result<std::unique_ptr<Session>> create(std::unique_ptr<Graph> graph,
                                                  const SessionOptions& options);
+
+  // A session whose runs a device does; the graph tells inputs and outputs.
+  static std::unique_ptr<Session> on_device(const Graph& interface,
+                                            std::unique_ptr<DeviceRunner> device, int threads);
 
   const std::vector<TensorDescription>& inputs() const { return inputs_; }
   const std::vector<TensorDescription>& outputs() const { return outputs_; }
@@ -72,6 +84,8 @@ class Session {
 
  private:
   Session() = default;
+  void describe_interface(const Graph& graph);
+  bool is_open() const { return runner_ != nullptr || device_ != nullptr; }
   Result<std::vector<Value>> arrange(std::span<const NamedValue> inputs) const;
   Result<std::vector<Value>> run_arranged(std::span<const Value> values);
   Status check_sizes(std::span<const Value> values) const;
@@ -79,6 +93,7 @@ class Session {
 
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<GraphRunner> runner_;
+  std::unique_ptr<DeviceRunner> device_;  // in place of the runner
   Executor* last_ = nullptr;
   std::vector<TensorDescription> inputs_, outputs_;
   int threads_ = 1;

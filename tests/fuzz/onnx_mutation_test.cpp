@@ -14,6 +14,7 @@
 #include "fuzz/allocation_meter.h"
 #include "fuzz/wire_mutator.h"
 #include "ir/graph.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -51,13 +52,12 @@ void on_alarm(int) {
 TEST(OnnxMutations, AreImportedOrRefused) {
   const std::vector<fs::path> seeds = seed_files();
   ASSERT_GE(seeds.size(), 5u);
-  const fs::path dir = fs::temp_directory_path() / ("ec_mutation_" + std::to_string(::getpid()));
-  fs::create_directories(dir);
+  const TemporaryDirectory dir;
   const fs::path file = dir / "model.onnx";
   // External weight files of the seeds, so that references to them can be followed.
   for (const auto& entry : fs::directory_iterator(EC_FUZZ_SEEDS))
     if (entry.path().extension() == ".data")
-      fs::copy_file(entry.path(), dir / entry.path().filename());
+      fs::copy_file(entry.path(), dir / entry.path().filename().string());
   ::signal(SIGALRM, on_alarm);
 
   std::map<std::string, int> outcomes;
@@ -88,7 +88,6 @@ TEST(OnnxMutations, AreImportedOrRefused) {
     }
     EXPECT_LE(peak, 2 * bytes.size() + kSlackBytes) << label;
   }
-  fs::remove_all(dir);
   for (const auto& [outcome, count] : outcomes) std::printf("%8d %s\n", count, outcome.c_str());
   // The mutations must reach deep into the importer, not bounce off the first byte.
   EXPECT_GT(outcomes.size(), 5u);

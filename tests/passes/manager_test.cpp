@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "passes/harness.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -83,19 +84,17 @@ TEST(Manager, StopsAfterTheNamedPass) {
 
 TEST(Manager, PrintsAndDumps) {
   auto graph = test::graph_from(kTwoRelus);
-  const auto directory = std::filesystem::temp_directory_path() / "ec_manager_test";
-  std::filesystem::remove_all(directory);
+  const TemporaryDirectory directory;
   PassContext context;
   PassManagerOptions options;
   std::string printed;
   options.print = [&](std::string_view text) { printed += text; };
   options.print_after = {"all"};
-  options.dump_directory = directory;
+  options.dump_directory = directory.path();
   ASSERT_TRUE(PassManager(options).run(*graph, "common-subexpressions", context).ok());
   EXPECT_NE(printed.find("// after common-subexpressions"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(directory / "000-input.ecir"));
   EXPECT_TRUE(std::filesystem::exists(directory / "001-common-subexpressions.ecir"));
-  std::filesystem::remove_all(directory);
 }
 
 TEST(Registry, EveryPassIsDocumented) {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "driver/temporary_directory.h"
+#include "temporary_directory.h"
 #include "formats/npy/npy.h"
 #include "image_files.h"
 #include "quantize/calibration/channels_last.h"

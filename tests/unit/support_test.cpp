@@ -10,6 +10,7 @@
 #include "support/result.h"
 #include "support/sha256.h"
 #include "support/strings.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -18,16 +19,12 @@ namespace fs = std::filesystem;
 
 class TempDir : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ = fs::temp_directory_path() / ("ec_support_" + std::to_string(::getpid()));
-    fs::create_directories(dir_);
-  }
-  void TearDown() override { fs::remove_all(dir_); }
   std::string read(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  fs::path dir_;
+  TemporaryDirectory folder_;
+  fs::path dir_ = folder_.path();
 };
 using FileTest = TempDir;
 

@@ -8,6 +8,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -74,17 +75,18 @@ TEST(Text, DefaultsAreNotPrinted) {
 
 TEST(Text, SavedFormLoadsAgainWithWeights) {
   const auto graph = rich_graph();
-  const auto path = std::filesystem::temp_directory_path() / "ec_text_test.ecir";
+  const TemporaryDirectory directory;
+  const auto path = directory / "saved.ecir";
   ASSERT_TRUE(save_ecir(*graph, path).ok());
   auto loaded = load_ecir(path);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message();
   EXPECT_TRUE(**loaded == *graph);
   EXPECT_TRUE((*loaded)->find_tensor("big")->raw_data().is_aligned(64));
-  std::filesystem::remove(path);
 }
 
 TEST(Text, SavedFormRefusesABlobOutsideTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "ec_text_test_bad.ecir";
+  const TemporaryDirectory directory;
+  const auto path = directory / "bad.ecir";
   std::ofstream(path) << "ecir 1 data=00000000000000000128\ngraph @g() -> () {\n %w = const "
                          "f32[1000] blob(64, 4000)\n}\n";
   auto loaded = load_ecir(path);
@@ -92,7 +94,6 @@ TEST(Text, SavedFormRefusesABlobOutsideTheFile) {
   EXPECT_NE(loaded.error().message().find("outside"), std::string::npos)
       << loaded.error().message();
   EXPECT_EQ(loaded.error().diagnostic().file, path.string());
-  std::filesystem::remove(path);
 }
 
 TEST(Text, ErrorsNameTheirPlace) {

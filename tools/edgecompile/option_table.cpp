@@ -124,15 +124,10 @@ Status set_seed(Settings& s, std::string_view value) {
 
 Status set_edgetpu_runtime(Settings& s, std::string_view value) {
   EC_TRY(s.compile.edgetpu_runtime, parse_count("edgetpu-runtime", value, 10));
-  if (s.compile.edgetpu_runtime > 14)
-    return usage_error("the newest Edge TPU runtime is 14", "write --edgetpu-runtime 14");
   return {};
 }
-Status set_edgetpu_rules(Settings& s, std::string_view value) {
-  if (value != "fitted" && value != "published")
-    return usage_error(fmt::format("unknown rules '{}'", printable(value)),
-                       "write --edgetpu-rules fitted or published");
-  s.compile.edgetpu_rules = value;
+Status set_segments(Settings& s, std::string_view value) {
+  EC_TRY(s.compile.segments, parse_count("segments", value, 2));
   return {};
 }
 
@@ -155,7 +150,7 @@ constexpr OptionDef kOptions[] = {
     {"dim", 0, "NAME=N", "Model", kModel, Complete::Nothing,
      "size of an open dimension by its name in the model; may be repeated", set_dim},
     {"keep-io-layout", 0, "", "Model", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
-     "tflite: inputs and outputs keep the model's order of dimensions (NCHW), at the price of transposes",
+     "tflite, coral: inputs and outputs keep the model's order of dimensions (NCHW), at the price of transposes",
      [](Settings& s, std::string_view) { return s.compile.keep_io_layout = true, Status(); }},
 
     {"strict", 0, "", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
@@ -164,7 +159,13 @@ constexpr OptionDef kOptions[] = {
     {"edgetpu-runtime", 0, "N", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
      "coral: version of the Edge TPU runtime on the device, 10 to 14 (default: 14)", set_edgetpu_runtime},
     {"edgetpu-rules", 0, "RULES", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
-     "coral: `fitted`, Google's published table corrected by compiled files, or `published`, the table alone (default: fitted)", set_edgetpu_rules},
+     "coral: `fitted`, Google's published table corrected by compiled files, or `published`, the table alone (default: fitted)",
+     [](Settings& s, std::string_view v) { return s.compile.edgetpu_rules = v, Status(); }},
+    {"edgetpu-compiler", 0, "", "Target", VerbSet(Verb::Compile, Verb::Check), Complete::Nothing,
+     "coral: run Google's edgetpu_compiler on the result and write its Edge TPU code as NAME_edgetpu.tflite",
+     [](Settings& s, std::string_view) { return s.compile.edgetpu_compiler = true, Status(); }},
+    {"segments", 0, "N", "Target", VerbSet(Verb::Compile), Complete::Nothing,
+     "coral: cut the model into N files for a pipeline of N devices, NAME_segment_I_of_N.tflite", set_segments},
 
     {"passes", 0, "LIST", "Optimisation", kPipeline, Complete::Pass,
      "run these passes instead of the default list, in this order, separated by commas",

@@ -39,23 +39,51 @@ std::string placement_table(const CheckReport& report, bool all) {
   return table.text();
 }
 
+namespace {
+
+// What Google's compiler said, and where the prediction was wrong.
+std::string compiler_text(const DeviceCompilerReport& report) {
+  int64_t mapped = 0;
+  for (const DeviceCompilerReport::Row& row : report.rows)
+    if (row.status == "Mapped to Edge TPU") mapped += row.count;
+  std::string out = fmt::format(
+      "  {} {}: {} of {} operations on the device; parameters {} on chip, {} streamed (compiled)\n",
+      report.program, printable(report.version), mapped, report.operations,
+      format_bytes(report.on_chip_bytes), format_bytes(report.streamed_bytes));
+  if (report.differences.empty()) return out + "  the prediction agrees with it\n";
+  TextTable table({"Operation", "Status", "Predicted", "Compiled"});
+  for (const DeviceCompilerReport::Difference& d : report.differences)
+    table.add({printable(d.op, 40), printable(d.status, 100), format_count(d.predicted),
+               format_count(d.compiled)});
+  return out + "  the prediction differs from it:\n" + table.text();
+}
+
+std::string placed_text(const CheckReport& report) {
+  const size_t all = report.operations.size();
+  if (report.native == 0) return fmt::format("  all {} operations on the CPU alone (predicted)\n", all);
+  return fmt::format("  {} of {} operations on the device, {} on the CPU beside it (predicted)\n",
+                     report.native, all, report.host);
+}
+
+}  // namespace
+
 std::string device_text(const CheckReport& report) {
   if (!report.estimate) return {};
   const DeviceEstimate& e = *report.estimate;
-  std::string out =
-      fmt::format("\n  {} of {} operations on the device, {} on the CPU beside it (predicted)\n",
-                  report.native, report.operations.size(), report.host);
+  std::string out = "\n" + placed_text(report);
   if (report.cut_by) {
     const OpPlacement& cut = report.operations[*report.cut_by];
     out +=
         fmt::format("  cut by {} '{}': {}\n", cut.source_op, printable(cut.name, 60), cut.reason);
   }
+  for (const std::string& rewrite : report.rewrites) out += fmt::format("  rewritten: {}\n", rewrite);
   out += fmt::format(
       "  parameters {}: {} on chip, {} streamed at every run (estimated)\n"
       "  latency {} over USB 3, between {} and {} (estimated, never measured)\n",
       format_bytes(e.parameter_bytes), format_bytes(e.on_chip_bytes),
       format_bytes(e.streamed_bytes), format_ms(e.latency_ms), format_ms(e.latency_low_ms),
       format_ms(e.latency_high_ms));
+  if (report.compiler) out += compiler_text(*report.compiler);
   return out;
 }
 

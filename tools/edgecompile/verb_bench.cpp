@@ -46,7 +46,8 @@ std::vector<OpRow> op_rows(const Session& session) {
   return rows;
 }
 
-std::string stats_text(const BenchmarkStats& stats, const Session& session) {
+std::string stats_text(const BenchmarkStats& stats, const OpenedSession& opened) {
+  const Session& session = *opened.session;
   TextTable table({"Mean", "Median", "p95", "p99", "Min", "Max", "Throughput"});
   table.add({format_ms(stats.mean_ms), format_ms(stats.p50_ms), format_ms(stats.p95_ms),
              format_ms(stats.p99_ms), format_ms(stats.min_ms), format_ms(stats.max_ms),
@@ -54,9 +55,10 @@ std::string stats_text(const BenchmarkStats& stats, const Session& session) {
   const MemoryReport memory = session.memory();
   return table.text() +
          fmt::format(
-             "\n  {} runs on {} thread{} (measured here)\n  arena {} (lower bound {}), packed "
+             "\n  {} runs on {}, {} thread{} (measured here)\n  arena {} (lower bound {}), packed "
              "weights {} (exact)\n",
-             stats.iterations, session.threads(), session.threads() == 1 ? "" : "s",
+             stats.iterations, opened.device, session.threads(),
+             session.threads() == 1 ? "" : "s",
              format_bytes(static_cast<int64_t>(memory.arena_bytes)),
              format_bytes(static_cast<int64_t>(memory.lower_bound)),
              format_bytes(static_cast<int64_t>(memory.constant_bytes)));
@@ -78,6 +80,7 @@ Json bench_json(const std::string& model, const OpenedSession& opened, const Ben
   const MemoryReport memory = opened.session->memory();
   Json json = {{"model", model},
                {"iterations", stats.iterations},
+               {"device", opened.device},
                {"threads", opened.session->threads()},
                {"mean_ms", stats.mean_ms},
                {"p50_ms", stats.p50_ms},
@@ -116,7 +119,7 @@ Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink)
   std::vector<OpRow> rows;
   if (settings.per_op) rows = op_rows(*opened.session);
   if (!settings.quiet) {
-    output.text = stats_text(*stats, *opened.session);
+    output.text = stats_text(*stats, opened);
     if (settings.per_op) output.text += "\n" + rows_text(rows);
   }
   if (settings.json)

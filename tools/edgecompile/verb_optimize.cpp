@@ -97,6 +97,17 @@ std::string operator_text(const CompileReport& report) {
   return out;
 }
 
+std::string segments_text(const CompileReport& report) {
+  TextTable table({"Segment", "On the device", "On the CPU", "Parameters", "Latency", "Size"});
+  for (const SegmentReport& segment : report.segments) {
+    const CheckReport& placed = segment.placement;
+    table.add({printable(segment.output.filename().string(), 80), format_count(placed.native),
+               format_count(placed.host), format_bytes(placed.estimate->parameter_bytes),
+               format_ms(placed.estimate->latency_ms), format_bytes(segment.output_bytes)});
+  }
+  return "\n" + table.text();
+}
+
 std::string report_text(const CompileReport& report, int verbosity) {
   std::string out = report.operators.empty() ? change_table(report) : operator_text(report);
   out += fmt::format("\n  read {}, passes {}", format_ms(report.load_ms),
@@ -110,6 +121,7 @@ std::string report_text(const CompileReport& report, int verbosity) {
   if (report.placement)
     out += "\n" + placement_table(*report.placement, false) + device_text(*report.placement) +
            fixes_text(*report.placement);
+  if (!report.segments.empty()) out += segments_text(report);
   if (report.quantization) out += quantize_text(*report.quantization);
   if (verbosity > 0) out += "\n" + pass_table(report.passes, verbosity);
   return out;
@@ -136,9 +148,21 @@ Status run_quantize(const Settings& settings, Output& output, DiagnosticSink& si
 }
 
 Status run_compile(const Settings& settings, Output& output, DiagnosticSink& sink) {
-  EC_TRY(const CompileReport report,
-         compile_model(settings.arguments.front(), settings.compile, sink));
-  return finish(settings, report, output);
+  EC_TRY(const std::vector<CompileReport> reports,
+         compile_models(settings.arguments, settings.compile, sink));
+  if (reports.size() == 1) return finish(settings, reports.front(), output);
+  if (settings.json) output.json = compile_json(reports);
+  if (settings.quiet) return {};
+  int64_t on_chip = 0;
+  for (const CompileReport& report : reports) {
+    output.text += fmt::format("{}\n{}\n", printable(report.model, 1000),
+                               report_text(report, settings.verbosity));
+    if (report.placement && report.placement->estimate)
+      on_chip += report.placement->estimate->on_chip_bytes;
+  }
+  output.text += fmt::format("  {} models share {} of the device's memory (estimated)\n",
+                             reports.size(), format_bytes(on_chip));
+  return {};
 }
 
 }  // namespace ec::cli

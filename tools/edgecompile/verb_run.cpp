@@ -152,14 +152,15 @@ Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink)
 
   if (!settings.quiet)
     output.text = rows_text(writer.rows()) +
-                  fmt::format("\n  ready after {}, ran in {} on {} thread{} (measured)\n",
-                              format_ms(opened.open_ms), format_ms(ms), session.threads(),
-                              session.threads() == 1 ? "" : "s");
+                  fmt::format("\n  ready after {}, ran in {} on {}, {} thread{} (measured)\n",
+                              format_ms(opened.open_ms), format_ms(ms), opened.device,
+                              session.threads(), session.threads() == 1 ? "" : "s");
   if (settings.json)
     output.json = Json{{"model", model},
                        {"outputs", rows_json(writer.rows())},
                        {"open_milliseconds", opened.open_ms},
                        {"run_milliseconds", ms},
+                       {"device", opened.device},
                        {"threads", session.threads()}}
                       .dump(-1, ' ', false, Json::error_handler_t::replace);
   return {};

@@ -5,9 +5,10 @@ namespace ec::cli {
 namespace {
 
 constexpr VerbDef kVerbs[] = {
-    {Verb::Compile, "compile", "MODEL", 1, 1,
-     "compile a model for a target (also without the verb: edgecompile MODEL -t TARGET)", "Work",
-     run_compile},
+    {Verb::Compile, "compile", "MODEL...", 1, 64,
+     "compile a model for a target (also without the verb: edgecompile MODEL -t TARGET); coral: "
+     "several models that share the device",
+     "Work", run_compile},
     {Verb::Check, "check", "MODEL", 1, 1,
      "what would run where, with reason and fix for each operation that would not", "Work",
      run_check},

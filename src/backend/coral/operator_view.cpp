@@ -44,8 +44,6 @@ BuiltinOperator OperatorView::code() const {
 
 std::string OperatorView::name() const { return tflite::operator_name(file_->code_of(*op_)); }
 
-int32_t OperatorView::version() const { return file_->code_of(*op_).version(); }
-
 std::string OperatorView::label() const {
   const tflite::Tensor* first = num_outputs() > 0 ? output(0) : nullptr;
   return first != nullptr ? std::string(tflite::text_of(first->name())) : name();

@@ -21,7 +21,6 @@ class OperatorView {
   tflite::BuiltinOperator code() const;
   bool is_custom() const { return code() == tflite::BuiltinOperator::CUSTOM; }
   std::string name() const;  // "CONV_2D"
-  int32_t version() const;
   std::string label() const;  // the first result's name: what the user knows the operator by
 
   size_t num_inputs() const { return tflite::size_of(op_->inputs()); }

@@ -34,6 +34,9 @@ std::optional<Verdict> no_activation(ActivationFunctionType activation) {
   return limited("has a fused activation", "apply the activation as an operator of its own");
 }
 
+// Averages of compiled files reach this far.
+constexpr int64_t kLargestWindow = 42 * 42;
+
 // Axes of a reduction, counted from the first dimension.
 std::optional<std::vector<int64_t>> reduced_axes(const OperatorView& op) {
   auto axes = op.input_integers(1);
@@ -132,7 +135,15 @@ Verdict mean(const OperatorView& op, const Rules& rules) {
           "averages over " + std::to_string(in.back()) + " channels, which is no multiple of 4",
           "pad the channels to a multiple of 4");
   }
-  return {};
+  Verdict verdict;
+  int64_t window = 1;
+  for (const int64_t axis : *axes)
+    if (axis >= 0 && axis < static_cast<int64_t>(in.size()))
+      window = std::min(kLargestWindow + 1, window * std::max<int64_t>(
+                                                         1, in[static_cast<size_t>(axis)]));
+  if (window > kLargestWindow)
+    verdict.note = "averages " + shape_text(in) + ": windows beyond 42x42 are in no compiled file";
+  return verdict;
 }
 
 Verdict reduce(const OperatorView& op, const Rules&) {

@@ -11,25 +11,29 @@ using tflite::TensorType;
 
 namespace {
 
+// A row of support.def.
 struct Entry {
-  SupportRow row;
+  BuiltinOperator code;
+  int runtime;
   rules::Rule rule;
+  std::string_view limitation;
+  bool seen_only;  // not in the published table, but in compiled files
 };
 
 constexpr Entry kEntries[] = {
 #define EC_CORAL_OPERATOR(name, runtime, rule, text) \
-  {{BuiltinOperator::name, #name, runtime, text, false}, rules::rule},
+  {BuiltinOperator::name, runtime, rules::rule, text, false},
 #define EC_CORAL_OPERATOR_SEEN(name, runtime, rule, text) \
-  {{BuiltinOperator::name, #name, runtime, text, true}, rules::rule},
+  {BuiltinOperator::name, runtime, rules::rule, text, true},
 #include "backend/coral/support.def"
 #undef EC_CORAL_OPERATOR
 #undef EC_CORAL_OPERATOR_SEEN
 };
 
 const Entry* find_entry(BuiltinOperator code, const Rules& rules) {
-  const auto* entry = std::ranges::find(kEntries, code, [](const Entry& e) { return e.row.code; });
+  const auto* entry = std::ranges::find(kEntries, code, &Entry::code);
   if (entry == std::end(kEntries)) return nullptr;
-  return entry->row.seen_only && rules.evidence == Evidence::Published ? nullptr : entry;
+  return entry->seen_only && rules.evidence == Evidence::Published ? nullptr : entry;
 }
 
 bool is_byte(TensorType type) { return type == TensorType::INT8 || type == TensorType::UINT8; }
@@ -105,8 +109,6 @@ std::string_view status_text(Status status) {
       return "Operation is otherwise supported, but not mapped due to some unspecified limitation";
     case Status::NotSupported:
       return "Operation not supported";
-    case Status::Version:
-      return "Operation version not supported";
     case Status::DataType:
       return "Operation is working on an unsupported data type";
     case Status::Rank:
@@ -120,9 +122,9 @@ std::string_view status_text(Status status) {
 Verdict judge(const OperatorView& op, const Rules& rules) {
   const Entry* entry = find_entry(op.code(), rules);
   if (entry == nullptr) return unknown(op);
-  if (entry->row.runtime > rules.runtime)
+  if (entry->runtime > rules.runtime)
     return {Status::NotSupported,
-            "needs Edge TPU runtime " + std::to_string(entry->row.runtime) + ", the target has " +
+            "needs Edge TPU runtime " + std::to_string(entry->runtime) + ", the target has " +
                 std::to_string(rules.runtime),
             "update the runtime on the device",
             {}};
@@ -130,16 +132,9 @@ Verdict judge(const OperatorView& op, const Rules& rules) {
   // A computed weight would be refused for its type or rank as well; that is not what to mend.
   if (verdict.status == Status::NotConstant) return verdict;
   if (auto fault = check_tensors(op)) return *fault;
+  if (verdict.status == Status::Limited && !entry->limitation.empty())
+    verdict.reason += "; the limit: " + std::string(entry->limitation);
   return verdict;
-}
-
-std::span<const SupportRow> support_table() {
-  static const std::vector<SupportRow> rows = [] {
-    std::vector<SupportRow> out;
-    for (const Entry& entry : kEntries) out.push_back(entry.row);
-    return out;
-  }();
-  return rows;
 }
 
 }  // namespace ec::coral

@@ -16,7 +16,6 @@ enum class Status : uint8_t {
   LaterGroup,  // runs on the device in principle, but behind an operator that does not
   Limited,
   NotSupported,
-  Version,
   DataType,
   Rank,
   NotConstant,
@@ -41,15 +40,5 @@ struct Verdict {
 };
 
 Verdict judge(const OperatorView& op, const Rules& rules);
-
-// The published table: every operator with its runtime and limitation, for `targets` and the docs.
-struct SupportRow {
-  tflite::BuiltinOperator code;
-  std::string_view name;
-  int runtime;
-  std::string_view limitation;
-  bool seen_only;  // not in the published table, but in compiled files
-};
-std::span<const SupportRow> support_table();
 
 }  // namespace ec::coral

@@ -3,7 +3,6 @@
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/table.h"
-#include "support/file.h"
 #include "support/strings.h"
 
 namespace ec::onnx {
@@ -199,15 +198,11 @@ class OnnxFrontend : public Frontend {
     return path.extension() == ".onnx" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                        const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
-    Result<Blob> file = map_file(path);
-    if (!file.ok()) {
-      sink.report(std::move(file).error());
-      return sink.first_error();
-    }
-    return import_onnx(*file, path, options, sink);
+ private:
+  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
+                                              const ImportOptions& options,
+                                              DiagnosticSink& sink) const override {
+    return import_onnx(file, path, options, sink);
   }
 };
 

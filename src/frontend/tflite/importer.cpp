@@ -5,7 +5,6 @@
 #include "frontend/tflite/limits.h"
 #include "frontend/tflite/tflite.h"
 #include "ir/base64.h"
-#include "support/file.h"
 #include "support/strings.h"
 
 namespace ec::tflite {
@@ -153,15 +152,11 @@ class TfliteFrontend : public Frontend {
     return path.extension() == ".tflite" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                        const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
-    Result<Blob> file = map_file(path);
-    if (!file.ok()) {
-      sink.report(std::move(file).error());
-      return sink.first_error();
-    }
-    return import_tflite(*file, path, options, sink);
+ private:
+  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
+                                              const ImportOptions& options,
+                                              DiagnosticSink& sink) const override {
+    return import_tflite(file, path, options, sink);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/edgetpu/driver_library.h"
@@ -15,6 +16,8 @@ struct TfLiteInterpreter;
 struct TfLiteTensor;
 
 namespace ec::edgetpu {
+
+inline constexpr std::string_view kTfliteLibrary = "libtensorflowlite_c.so";
 
 struct TensorInfo {
   std::string name;
@@ -54,7 +57,7 @@ class DeviceModel {
  public:
   static Result<DeviceModel> open(const Blob& file, const DriverLibrary& driver,
                                   const Device& device, int threads,
-                                  const std::string& library = "libtensorflowlite_c.so");
+                                  const std::string& library = std::string(kTfliteLibrary));
   DeviceModel(DeviceModel&& other) noexcept;
   DeviceModel& operator=(DeviceModel&&) noexcept;
   ~DeviceModel();

@@ -34,7 +34,9 @@ std::optional<ActivationFunctionType> activation_of(const Operation& op) {
   return activation_code(Activation::Clip, static_cast<float>(*low), static_cast<float>(*high));
 }
 
-bool takes_activation(OpKind kind) {
+bool is_pool(OpKind kind) { return kind == OpKind::MaxPool || kind == OpKind::AvgPool; }
+
+bool takes_activation(OpKind kind, bool fuse_pools) {
   switch (kind) {
     case OpKind::Add:
     case OpKind::Sub:
@@ -44,11 +46,9 @@ bool takes_activation(OpKind kind) {
     case OpKind::ConvTranspose:
     case OpKind::MatMul:
     case OpKind::Gemm:
-    case OpKind::MaxPool:
-    case OpKind::AvgPool:
       return true;
     default:
-      return false;
+      return is_pool(kind) && fuse_pools;
   }
 }
 
@@ -93,7 +93,9 @@ int32_t GraphEmitter::tensor(const ec::Tensor* tensor) {
 GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
   Fused fused{ActivationFunctionType::NONE, op.output()};
   const ec::Tensor* result = op.output();
-  if (!takes_activation(op.kind()) || !graph_.has_single_use(result)) return fused;
+  if (!takes_activation(op.kind(), model_.fuse_pool_activations()) ||
+      !graph_.has_single_use(result))
+    return fused;
   const Operation* user = result->uses().front().op;
   if (user->input(0) != result || result->type().quant != user->output()->type().quant)
     return fused;

@@ -64,6 +64,9 @@ class FileBuilder {
   BuiltinOperator operator_of(const OperatorRecord& op) const { return codes_[op.code].op; }
   const std::string& custom_of(const OperatorRecord& op) const { return codes_[op.code].custom; }
 
+  // Whether pools take the activation behind them along.
+  bool fuse_pool_activations() const { return fuse_pool_activations_; }
+  void set_fuse_pool_activations(bool fuse) { fuse_pool_activations_ = fuse; }
   void set_description(std::string text) { description_ = std::move(text); }
   void add_metadata(std::string name, std::string_view content);
   void set_signature(std::vector<SignatureEntry> inputs, std::vector<SignatureEntry> outputs);
@@ -94,6 +97,7 @@ class FileBuilder {
   std::vector<Blob> buffers_;
   std::unordered_multimap<size_t, uint32_t> by_hash_;  // looked up, never iterated
   uint64_t constant_bytes_ = 0;
+  bool fuse_pool_activations_ = true;
   std::vector<Code> codes_;
   std::vector<GraphRecord> graphs_;
   std::string description_;

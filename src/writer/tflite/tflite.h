@@ -17,6 +17,8 @@ struct TfliteWriteOptions {
   // Where the file comes from; stored as JSON in the metadata entry kTfliteProvenance.
   std::map<std::string, std::string> provenance;
   std::string description;
+  // Pools take the activation behind them along. The Edge TPU does not take such pools.
+  bool fuse_pool_activations = true;
   // The largest file: offsets inside a FlatBuffers file are 32-bit.
   uint64_t size_limit = (uint64_t{1} << 31) - 1;
 };

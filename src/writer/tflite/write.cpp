@@ -103,6 +103,7 @@ int64_t TfliteSummary::count(std::string_view name) const {
 Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options,
                            DiagnosticSink& sink, TfliteSummary* summary) {
   tflite::FileBuilder model;
+  model.set_fuse_pool_activations(options.fuse_pool_activations);
   const uint32_t main = model.add_graph(graph.name().empty() ? "main" : graph.name());
   const size_t errors = sink.error_count();
   tflite::GraphEmitter(model, graph, main, sink).emit();

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "support/process.h"
+#include "temporary_directory.h"
 
 namespace ec::coral {
 namespace {
@@ -17,25 +19,22 @@ namespace fs = std::filesystem;
 class EdgeTpuCompiler : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/edgetpu_XXXXXX";
-    folder_ = ::mkdtemp(name);
     path_ = std::getenv("PATH");
-    ::setenv("PATH", (folder_.string() + ":/usr/bin:/bin").c_str(), 1);
+    ::setenv("PATH", (folder_.path().string() + ":/usr/bin:/bin").c_str(), 1);
   }
-  void TearDown() override {
-    ::setenv("PATH", path_.c_str(), 1);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
   void install(const std::string& script) {
     const fs::path file = folder_ / "edgetpu_compiler";
     std::ofstream(file) << "#!/bin/sh\n" << script;
     ::chmod(file.c_str(), 0755);
   }
-  Result<CompiledByGoogle> run() {
-    return run_edgetpu_compiler(folder_ / "my model.tflite", folder_, 13);
+  Result<CompiledByGoogle> run(int runtime = 14) {
+    const std::string bytes = "model";
+    const CompilerInput models[] = {{"my model", Blob::copy_of(std::as_bytes(std::span(bytes)))}};
+    return run_edgetpu_compiler(models, runtime);
   }
 
-  fs::path folder_;
+  TemporaryDirectory folder_;
   std::string path_;
 };
 
@@ -47,21 +46,37 @@ TEST_F(EdgeTpuCompiler, IsMissing) {
 }
 
 TEST_F(EdgeTpuCompiler, IsAskedAndBelieved) {
-  // Arguments: -s -m 13 -o FOLDER MODEL; the table is in the log file only.
-  install(R"([ "$1$2$3$4" = "-s-m13-o" ] || exit 9
+  // Arguments: -s -o FOLDER MODEL; the table is in the log file only.
+  install(R"sh([ "$1$2" = "-s-o" ] && [ $# = 4 ] && [ "$(cat "$4")" = model ] || exit 9
 echo "Edge TPU Compiler version 16.0.1"
 echo "Model compiled successfully in 5 ms."
-echo "Input model: $6"
+echo "Input model: $4"
 echo "Number of Edge TPU subgraphs: 1"
-printf 'Input model: x\nOperator  Count Status\n\nCONV_2D  3  Mapped to Edge TPU\n' > "$5/my model_edgetpu.log"
-echo code > "$5/my model_edgetpu.tflite"
-)");
+printf 'Input model: x\nOperator  Count Status\n\nCONV_2D  3  Mapped to Edge TPU\n' > "$3/my model_edgetpu.log"
+printf code > "$3/my model_edgetpu.tflite"
+printf "$3" > "$(dirname "$0")/scratch"
+)sh");
   const auto result = run();
   ASSERT_TRUE(result.ok()) << result.error().diagnostic().message;
   ASSERT_EQ(result->log.models.size(), 1u);
   ASSERT_EQ(result->log.models[0].rows.size(), 1u);
   EXPECT_EQ(result->log.models[0].rows[0].count, 3);
-  EXPECT_TRUE(fs::exists(result->file));
+  ASSERT_EQ(result->files.size(), 1u);
+  EXPECT_EQ(result->files[0], Blob::copy_of(std::as_bytes(std::span(std::string_view("code")))));
+  std::ifstream scratch(folder_ / "scratch");
+  std::string used;
+  std::getline(scratch, used);
+  EXPECT_FALSE(used.empty());
+  EXPECT_FALSE(fs::exists(used)) << "the compiler's folder is left behind";
+}
+
+TEST_F(EdgeTpuCompiler, IsToldOfOlderRuntimes) {
+  install(R"([ "$1$2$4$5" = "-s-o-m13" ] || exit 9
+echo "Model compiled successfully in 5 ms."
+printf code > "$3/my model_edgetpu.tflite"
+)");
+  EXPECT_TRUE(run(13).ok());
+  EXPECT_FALSE(run(14).ok());
 }
 
 TEST_F(EdgeTpuCompiler, FailsInItsOwnWords) {

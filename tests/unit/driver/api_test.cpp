@@ -1,7 +1,7 @@
 // The public functions: plain types, failures as exceptions.
 #include <gtest/gtest.h>
 
-#include "driver/temporary_directory.h"
+#include "temporary_directory.h"
 #include "edgecompiler/compile.h"
 #include "edgecompiler/session.h"
 #include "edgecompiler/version.h"

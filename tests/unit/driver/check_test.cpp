@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "driver/temporary_directory.h"
+#include "temporary_directory.h"
 #include "support/file.h"
 
 namespace ec {

@@ -26,5 +26,29 @@ TEST(Targets, UnknownNamesGetANearestOne) {
   EXPECT_FALSE(find_target("").ok());
 }
 
+TEST(Targets, OptionsBelongToTargets) {
+  const TargetInfo& cpu = **find_target("cpu");
+  const TargetInfo& tflite = **find_target("tflite");
+  const TargetInfo& coral = **find_target("coral");
+  CompileOptions options;
+  for (const TargetInfo* target : {&cpu, &tflite, &coral})
+    EXPECT_TRUE(check_target_options(*target, options).ok());
+  options.keep_io_layout = true;
+  EXPECT_EQ(check_target_options(cpu, options).error().code(), Code::Usage);
+  EXPECT_TRUE(check_target_options(tflite, options).ok());
+  EXPECT_TRUE(check_target_options(coral, options).ok());
+  EXPECT_EQ(target_pipeline(coral, options), "coral-keep-io");
+  options = {};
+  options.edgetpu_runtime = 13;
+  EXPECT_TRUE(check_target_options(coral, options).ok());
+  EXPECT_NE(check_target_options(tflite, options).error().diagnostic().hint.find("coral"),
+            std::string::npos);
+  options.edgetpu_runtime = 15;
+  EXPECT_FALSE(check_target_options(coral, options).ok());
+  options = {};
+  options.edgetpu_rules = "guessed";
+  EXPECT_FALSE(check_target_options(coral, options).ok());
+}
+
 }  // namespace
 }  // namespace ec

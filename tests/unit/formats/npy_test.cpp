@@ -9,6 +9,7 @@
 
 #include "formats/zip/zip.h"
 #include "support/file.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -43,22 +44,6 @@ std::vector<T> values_of(const npy::Array& array) {
   std::memcpy(values.data(), array.data.bytes().data(), array.data.size());
   return values;
 }
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "npy_test.XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 TEST(Npy, ReadsWhatNumpyWrites) {
   const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});

@@ -6,7 +6,6 @@
 #include "frontend/torch/export/export.h"
 #include "frontend/torch/export/import_graph.h"
 #include "frontend/torch/export/weights.h"
-#include "support/file.h"
 #include "support/strings.h"
 
 namespace ec::torch::exported {
@@ -299,15 +298,11 @@ class TorchExportFrontend : public Frontend {
     return path.extension() == ".pt2" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                        const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
-    Result<Blob> file = map_file(path);
-    if (!file.ok()) {
-      sink.report(std::move(file).error());
-      return sink.first_error();
-    }
-    return import_torch_export(*file, path, options, sink);
+ private:
+  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
+                                              const ImportOptions& options,
+                                              DiagnosticSink& sink) const override {
+    return import_torch_export(file, path, options, sink);
   }
 };
 

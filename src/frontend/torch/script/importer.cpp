@@ -6,7 +6,6 @@
 #include "frontend/torch/script/inputs.h"
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/script.h"
-#include "support/file.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -215,15 +214,12 @@ class TorchScriptFrontend : public Frontend {
     return path.extension() == ".pt" || path.extension() == ".pth" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<ec::Graph>> import(const std::filesystem::path& path,
-                                            const ImportOptions& options,
-                                            DiagnosticSink& sink) const override {
-    Result<Blob> file = map_file(path);
-    if (!file.ok()) {
-      sink.report(std::move(file).error());
-      return sink.first_error();
-    }
-    return import_torchscript(*file, path, options, sink);
+ private:
+  Result<std::unique_ptr<ec::Graph>> import_bytes(const Blob& file,
+                                                  const std::filesystem::path& path,
+                                                  const ImportOptions& options,
+                                                  DiagnosticSink& sink) const override {
+    return import_torchscript(file, path, options, sink);
   }
 };
 

@@ -29,6 +29,8 @@ inline Word sub(Word a, Word b) { return _mm512_sub_epi32(a, b); }
 inline Word madd(Word a, Word b) { return _mm512_madd_epi16(a, b); }
 inline Word low_bytes(Word v) { return _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8); }
 inline Word high_bytes(Word v) { return _mm512_srai_epi16(v, 8); }
+inline Word even_bytes(Word v) { return _mm512_and_si512(v, _mm512_set1_epi16(0xFF)); }
+inline Word odd_bytes(Word v) { return _mm512_srli_epi16(v, 8); }
 inline Word clamp_words(Word v, Word low, Word high) {
   return _mm512_min_epi32(_mm512_max_epi32(v, low), high);
 }
@@ -45,6 +47,8 @@ inline Word sub(Word a, Word b) { return _mm256_sub_epi32(a, b); }
 inline Word madd(Word a, Word b) { return _mm256_madd_epi16(a, b); }
 inline Word low_bytes(Word v) { return _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8); }
 inline Word high_bytes(Word v) { return _mm256_srai_epi16(v, 8); }
+inline Word even_bytes(Word v) { return _mm256_and_si256(v, _mm256_set1_epi16(0xFF)); }
+inline Word odd_bytes(Word v) { return _mm256_srli_epi16(v, 8); }
 inline Word clamp_words(Word v, Word low, Word high) {
   return _mm256_min_epi32(_mm256_max_epi32(v, low), high);
 }
@@ -88,9 +92,16 @@ inline void store_bytes(Word v, const Requantize& q, int8_t* y, Index n) {
       static_cast<__mmask16>(n >= kLanes ? 0xFFFFU : (1U << static_cast<unsigned>(n)) - 1U);
   _mm512_mask_cvtepi32_storeu_epi8(y, mask, v);
 #else
+  if (n >= kLanes) {
+    const Word bytes = _mm256_packs_epi16(_mm256_packs_epi32(v, v), v);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y),
+                     _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
+                                        _mm256_extracti128_si256(bytes, 1)));
+    return;
+  }
   int32_t words[kLanes];
   store_words(words, v);
-  for (Index i = 0; i < n && i < kLanes; ++i) y[i] = static_cast<int8_t>(words[i]);
+  for (Index i = 0; i < n; ++i) y[i] = static_cast<int8_t>(words[i]);
 #endif
 }
 
@@ -116,10 +127,8 @@ void tile_pairs(const Int8TileArgs& t) {
         const Word even = low_bytes(w), odd = high_bytes(w);
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) {
-          const uint32_t x = four_bytes(a[i] + g * 4);
-          const Word low = set_word(static_cast<int32_t>(x & 0x00FF00FFU));
-          const Word high = set_word(static_cast<int32_t>(x >> 8 & 0x00FF00FFU));
-          acc[i] = add(acc[i], add(madd(low, even), madd(high, odd)));
+          const Word x = set_word(static_cast<int32_t>(four_bytes(a[i] + g * 4)));
+          acc[i] = add(acc[i], add(madd(even_bytes(x), even), madd(odd_bytes(x), odd)));
         }
       }
     }
@@ -178,8 +187,10 @@ inline Word widen(const int8_t* p, Index n) {
       static_cast<__mmask16>(n >= kLanes ? 0xFFFFU : (1U << static_cast<unsigned>(n)) - 1U);
   return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(mask, p));
 #else
+  if (n >= kLanes)
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   int64_t bytes = 0;
-  __builtin_memcpy(&bytes, p, static_cast<size_t>(n >= kLanes ? kLanes : n));
+  __builtin_memcpy(&bytes, p, static_cast<size_t>(n));
   return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes));
 #endif
 }
