@@ -48,17 +48,18 @@ Status save(const Graph& graph, const fs::path& model, const CompileOptions& opt
 }
 
 // Fills everything but target and output, then writes the output if there is one.
-Status work(const fs::path& model, const CompileOptions& options, std::string_view pipeline,
+Status work(const fs::path& model, const CompileOptions& given, std::string_view pipeline,
             CompileReport& report, DiagnosticSink& sink) {
   report.model = model.string();
   auto start = Clock::now();
-  EC_TRY(LoadedModel loaded, load_model(model, options, sink));
+  EC_TRY(LoadedModel loaded, load_model(model, given, sink));
   report.load_ms = milliseconds_since(start);
   report.before = summarize(*loaded.graph);
-  const std::vector<quantize::ModelInput> inputs = inputs_of(*loaded.graph);
+  const ImportedModel imported = remember_import(*loaded.graph);
+  const CompileOptions options = with_strategy_of_model(given, imported, report.target);
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
-    EC_TRY(report.quantization, quantize_graph(loaded.graph, inputs, options, report.target, sink));
+    EC_TRY(report.quantization, quantize_graph(loaded.graph, imported, options, report.target, sink));
   } else {
     EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }

@@ -47,20 +47,21 @@ Status place_on_coral(const Blob& file, const CompileOptions& options, CheckRepo
   return {};
 }
 
-Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
+Status check_coral(const std::filesystem::path& path, const CompileOptions& given,
                    CheckReport& report, DiagnosticSink& sink) {
   EC_TRY(const Blob file, map_file(path));
   if (tflite::ModelFile::looks_like(file.bytes()))
-    return place_on_coral(file, options, report, sink);
+    return place_on_coral(file, given, report, sink);
   // What the compiler would see of any other model.
   EC_TRY(const TargetInfo* target, find_target("coral"));
-  EC_TRY(LoadedModel model, load_model(path, options, sink));
-  const std::vector<quantize::ModelInput> inputs = inputs_of(*model.graph);
+  EC_TRY(LoadedModel model, load_model(path, given, sink));
+  const ImportedModel imported = remember_import(*model.graph);
+  const CompileOptions options = with_strategy_of_model(given, imported, target->name);
   EC_TRY([[maybe_unused]] const PipelineReport passes,
          optimize(*model.graph, options, target_pipeline(*target, options), sink));
   if (wants_quantization(options)) {
     EC_TRY([[maybe_unused]] const quantize::QuantizeReport quantized,
-           quantize_graph(model.graph, inputs, options, target->name, sink));
+           quantize_graph(model.graph, imported, options, target->name, sink));
   }
   EC_TRY(const Blob written, encode_tflite(*model.graph, {}, sink));
   return place_on_coral(written, options, report, sink);
