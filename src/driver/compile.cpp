@@ -57,6 +57,7 @@ Status work(const fs::path& model, const CompileOptions& given, std::string_view
   report.before = summarize(*loaded.graph);
   const ImportedModel imported = remember_import(*loaded.graph);
   const CompileOptions options = with_strategy_of_model(given, imported, report.target);
+  EC_CHECK_OK(prepare_import(*loaded.graph, options));
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
     EC_TRY(report.quantization, quantize_graph(loaded.graph, imported, options, report.target, sink));

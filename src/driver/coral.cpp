@@ -57,6 +57,7 @@ Status check_coral(const std::filesystem::path& path, const CompileOptions& give
   EC_TRY(LoadedModel model, load_model(path, given, sink));
   const ImportedModel imported = remember_import(*model.graph);
   const CompileOptions options = with_strategy_of_model(given, imported, target->name);
+  EC_CHECK_OK(prepare_import(*model.graph, options));
   EC_TRY([[maybe_unused]] const PipelineReport passes,
          optimize(*model.graph, options, target_pipeline(*target, options), sink));
   if (wants_quantization(options)) {

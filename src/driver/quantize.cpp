@@ -162,6 +162,10 @@ CompileOptions with_strategy_of_model(const CompileOptions& given, const Importe
   return options;
 }
 
+Status prepare_import(Graph& graph, const CompileOptions& options) {
+  return options.quantize == "qat" ? quantize::expose_rounding(graph) : Status();
+}
+
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
                                                 const ImportedModel& model,
                                                 const CompileOptions& options,

@@ -28,6 +28,9 @@ ImportedModel remember_import(const Graph& graph);
 CompileOptions with_strategy_of_model(const CompileOptions& given, const ImportedModel& model,
                                       std::string_view target);
 
+// What the strategy needs before passes run.
+Status prepare_import(Graph& graph, const CompileOptions& options);
+
 // Replaces the graph, which is in the target's form, by its integer form.
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
                                                 const ImportedModel& model,

@@ -248,7 +248,9 @@ class Equalizer {
     double top = 0;
     for (size_t c = 0; c < edge.channels; ++c) {
       const double made = channels.made[c], read = channels.read[c], seen = channels.seen[c];
-      if (made <= 0 || read <= 0 || seen <= 0) continue;
+      if (made <= 0 || read <= 0) continue;
+      // A channel that is never used still takes part in the scale of its weights.
+      if (seen <= 0 && options_.what == Equalization::Activations) continue;
       if (options_.what == Equalization::Weights)
         factor[c] = std::sqrt(made / read);
       else if (edge.all_depthwise)

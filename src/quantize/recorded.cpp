@@ -2,6 +2,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "quantize/parameters.h"
 
 namespace ec::quantize {
 namespace {
@@ -92,6 +93,137 @@ RecordedWeights record_weights(const Graph& graph) {
           recorded.emplace(name, found->params);
   }
   return recorded;
+}
+
+namespace {
+
+template <class T>
+std::vector<float> real_values(const Tensor& stored, const QuantParams& params, int32_t shift) {
+  const auto values = stored.values<T>();
+  std::vector<float> reals(values.size());
+  for_each_channel_run(stored.shape()->sizes(), params.axis, [&](size_t c, size_t at, size_t n) {
+    const size_t k = params.scales.size() == 1 ? 0 : c;
+    const auto zero = static_cast<int64_t>(params.zero_points[k]) + shift;
+    for (size_t i = at; i < at + n; ++i)
+      reals[i] = params.scales[k] * static_cast<float>(static_cast<int64_t>(values[i]) - zero);
+  });
+  return reals;
+}
+
+std::optional<std::vector<float>> real_constant(const Operation& dequantize) {
+  std::optional<PairParams> found = constant_params(dequantize);
+  const Tensor& stored = *dequantize.input(0);
+  if (!found || !stored.is_constant() || dequantize.output()->dtype() != DType::F32)
+    return std::nullopt;
+  if (found->params.scales.size() == 1) found->params.axis = -1;
+  const auto rank = static_cast<int32_t>(stored.shape()->rank());
+  if (found->params.axis >= rank) return std::nullopt;
+  if (found->params.axis >= 0 &&
+      num_channels(stored.shape()->sizes(), found->params.axis) != found->params.scales.size())
+    return std::nullopt;
+  switch (stored.dtype()) {
+    case DType::I8:
+      return real_values<int8_t>(stored, found->params, 0);
+    case DType::U8:
+      return real_values<uint8_t>(stored, found->params, 128);
+    case DType::I32:
+      return real_values<int32_t>(stored, found->params, 0);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool moves_elements(OpKind kind) {
+  switch (kind) {
+    case OpKind::Identity:
+    case OpKind::MaxPool:
+    case OpKind::Reshape:
+    case OpKind::Flatten:
+    case OpKind::Squeeze:
+    case OpKind::Unsqueeze:
+    case OpKind::Transpose:
+    case OpKind::Slice:
+    case OpKind::DepthToSpace:
+    case OpKind::SpaceToDepth:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// move(quantize(x)) becomes quantize(move(dequantize(quantize(x)))).
+Status move_reals(Graph& graph, Operation* op) {
+  const Operation* quantize = op->input(0)->producer();
+  ec::OpSpec back;
+  DequantizeAttrs attrs;
+  attrs.axis = quantize->attrs_as<QuantizeAttrs>().axis;
+  back.attrs = Attrs(attrs);
+  back.location = op->location();
+  EC_TRY(const Operation* dequantize,
+         graph.add(OpKind::Dequantize, {op->input(0), quantize->input(1), quantize->input(2)},
+                   std::move(back)));
+  std::vector<Tensor*> operands = op->inputs();
+  operands[0] = dequantize->output();
+  ec::OpSpec moved;
+  moved.attrs = op->attrs();
+  moved.location = op->location();
+  EC_TRY(const Operation* real, graph.add(op->kind(), std::move(operands), std::move(moved)));
+  ec::OpSpec again;
+  again.attrs = quantize->attrs();
+  again.location = op->location();
+  EC_TRY(const Operation* rounded,
+         graph.add(OpKind::Quantize, {real->output(), quantize->input(1), quantize->input(2)},
+                   std::move(again)));
+  graph.replace_all_uses(op->output(), rounded->output());
+  graph.erase(op);
+  return {};
+}
+
+}  // namespace
+
+namespace {
+
+// The scale of a bias comes as a product of two constants.
+void multiply_scale(Graph& graph, Operation* dequantize) {
+  const Tensor* scale = dequantize->input(1);
+  if (scale == nullptr || scale->producer() == nullptr) return;
+  const Operation* product = scale->producer();
+  if (product->kind() != OpKind::Mul || !scale->type().is_static()) return;
+  for (const Tensor* factor : product->inputs())
+    if (!factor->is_constant() || factor->dtype() != DType::F32) return;
+  const auto a = product->input(0)->values<float>(), b = product->input(1)->values<float>();
+  const size_t count = std::max(a.size(), b.size());
+  if ((a.size() != count && a.size() != 1) || (b.size() != count && b.size() != 1)) return;
+  std::vector<float> scales(count);
+  for (size_t i = 0; i < count; ++i)
+    scales[i] = a[a.size() == 1 ? 0 : i] * b[b.size() == 1 ? 0 : i];
+  graph.set_operand(dequantize, 1,
+                    graph.add_constant<float>(scale->name() + "_product", *scale->shape(),
+                                              std::span<const float>(scales)));
+}
+
+}  // namespace
+
+Status expose_rounding(Graph& graph) {
+  for (Operation* op : graph.topological()) {
+    if (op->kind() == OpKind::Dequantize) {
+      multiply_scale(graph, op);
+      const std::optional<std::vector<float>> reals = real_constant(*op);
+      if (!reals) continue;
+      Tensor* constant = graph.add_constant<float>(op->output()->name(), *op->output()->shape(),
+                                                   std::span<const float>(*reals));
+      graph.replace_all_uses(op->output(), constant);
+      graph.erase(op);
+      continue;
+    }
+    if (!moves_elements(op->kind()) || op->outputs().size() != 1) continue;
+    const Operation* before = op->input(0)->producer();
+    if (before == nullptr || before->kind() != OpKind::Quantize || before->input(1) == nullptr)
+      continue;
+    const std::optional<PairParams> params = constant_params(*before);
+    if (params && params->params.scales.size() == 1) EC_CHECK_OK(move_reals(graph, op));
+  }
+  return {};
 }
 
 bool has_rounding_pairs(const Graph& graph) {

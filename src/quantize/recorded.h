@@ -3,9 +3,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ir/graph.h"
+#include "support/result.h"
 
 namespace ec::quantize {
 
@@ -15,6 +17,11 @@ using RecordedWeights = std::map<std::string, QuantParams>;
 
 // Of an imported graph, before passes.
 RecordedWeights record_weights(const Graph& graph);
+
+// Brings an imported graph into the form that passes and run_qat know: real weights instead of
+// dequantised integers, and operations that move quantised integers on real numbers between a
+// dequantize and a quantize.
+Status expose_rounding(Graph& graph);
 
 // Whether an activation is quantised and dequantised with the same constants.
 bool has_rounding_pairs(const Graph& graph);

@@ -181,9 +181,9 @@ const char* const kRounded =
     "graph @g(%x: f32[1,4,4,2]) -> (y = %y) {\n"
     "  %sx = const f32[] splat(0.05) %zx = const u8[] splat(120)\n"
     "  %sy = const f32[] splat(0.1) %zy = const i8[] splat(-3)\n"
-    "  %w = const f32[2,1,1,2] dense[0.5, -0.25, 1, 0.125]\n"
+    "  %k = const f32[2,1,1,2] dense[0.5, -0.25, 1, 0.125]\n"
     "  %q = quantize(%x, %sx, %zx) {dtype=u8} %d = dequantize(%q, %sx, %zx)\n"
-    "  %c = conv(%d, %w) {layout=nhwc, activation=relu} loc(\"layer\" : \"Conv\")\n"
+    "  %c = conv(%d, %k) {layout=nhwc, activation=relu} loc(\"layer\" : \"Conv\")\n"
     "  %p = max_pool(%c) {kernel=[2,2], layout=nhwc}\n"
     "  %r = quantize(%p, %sy, %zy) {dtype=i8} %y = dequantize(%r, %sy, %zy)\n}";
 
