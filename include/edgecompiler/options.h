@@ -22,15 +22,29 @@ struct CompileOptions {
   // Targets that choose their own order of dimensions: inputs and outputs keep the model's order.
   bool keep_io_layout = false;
 
-  // Quantisation: "none", or "ptq" (also "int8"): integers with ranges measured on examples.
+  // Quantisation: "none"; "ptq" (also "int8"): 8-bit integers with ranges measured on examples;
+  // "a16w8": the same with 16-bit activations.
   std::string quantize;
   // Examples of the model's input: a picture, a folder of pictures or arrays, a .npy or .npz file, a
   // .txt list of files, or "random".
   std::string calibration_data;
   // How many of them to use; 0: all, at most 1000.
   int64_t calibration_samples = 0;
-  // How ranges are chosen: "minmax" (the default) or "average".
+  // How ranges are chosen: "auto" (the default), "minmax", "average", "percentile", "mse", "kl".
   std::string calibration_method;
+  // The share of values that "percentile" holds, in percent; 0: 99.999.
+  double calibration_percentile = 0;
+  // Scales of weights: "per-channel" where the target has them (the default), or "per-tensor".
+  std::string weights;
+  // Methods that change the numbers to keep accuracy, each "auto" (where it was measured to help,
+  // the default), "on" or "off".
+  std::string equalize, balance, correct_bias;
+  // "normal" or "high": more ranges tried, takes longer.
+  std::string effort;
+  // What the outputs must keep against the float model, without labels: the share of samples whose
+  // top-1 may change; the least SQNR in dB. Negative: not asked. Layers are raised to a wider type
+  // until it holds.
+  double max_drop = -1, min_sqnr = -1;
   // Pictures become (pixel - mean) / std; one value, or one per channel. Empty: 0 and 1.
   std::vector<double> mean, std;
   // The largest pixel value before mean and std: "1", "255" or "auto" (255 where a mean or std is
@@ -43,7 +57,8 @@ struct CompileOptions {
   // How pictures get the input's size: "crop", "crop:256" (shorter side, then the middle) or
   // "stretch".
   std::string resize;
-  // Interface of the quantised model: "float", "int8" or "uint8". Empty: what the target has.
+  // Interface of the quantised model: "float", "int8", "uint8" or, with 16-bit activations, "int16".
+  // Empty: what the target has.
   std::string io_type;
   // Operations to leave in floating point: patterns of names in the model, with * and ?.
   std::vector<std::string> keep_float;

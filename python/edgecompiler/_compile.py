@@ -45,6 +45,7 @@ def compile(
     calibration_data: CalibrationData | None = None,
     num_calibration_samples: int | None = None,
     calibration_method: str | None = None,
+    calibration_percentile: float | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     pixel_range: int | None = None,
@@ -52,6 +53,13 @@ def compile(
     color: str | None = None,
     resize: str | None = None,
     io_type: str | None = None,
+    weights: str | None = None,
+    equalize: str | None = None,
+    balance: str | None = None,
+    correct_bias: str | None = None,
+    effort: str | None = None,
+    max_drop: float | None = None,
+    min_sqnr: float | None = None,
     keep_float: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     input_shapes: Shapes | None = None,
@@ -69,12 +77,15 @@ def compile(
     `quantize="ptq"` makes it integer, with ranges measured on `calibration_data`: a path (picture, folder, .npy, .npz,
     list), "random", an array whose first axis counts samples, or an iterable of arrays or of dicts by input name.
     Arrays are taken as they are; pictures become (pixel - mean) / std with pixels from 0 to `pixel_range`.
+    `quantize="a16w8"` has 16-bit activations. `max_drop` and `min_sqnr` raise layers until the outputs are that close
+    to the float model's; `equalize`, `balance` and `correct_bias` are "auto", "on" or "off".
     """
     if isinstance(model, IRGraph) and output is None:
         raise ValueError("a graph has no file name: give output=")
     wanted = _Wanted(
-        quantize, calibration_data, num_calibration_samples, calibration_method, mean, std, pixel_range,
-        input_layout, color, resize, io_type, keep_float,
+        quantize, calibration_data, num_calibration_samples, calibration_method, calibration_percentile, mean, std,
+        pixel_range, input_layout, color, resize, io_type, weights, equalize, balance, correct_bias, effort, max_drop,
+        min_sqnr, keep_float,
     )  # fmt: skip
     report = _run(
         _native.compile, model, target, output, input_shapes, dims, passes, disable_pass, keep_io_layout, wanted
@@ -109,6 +120,7 @@ class _Wanted:
     calibration_data: CalibrationData | None = None
     num_calibration_samples: int | None = None
     calibration_method: str | None = None
+    calibration_percentile: float | None = None
     mean: float | Sequence[float] | None = None
     std: float | Sequence[float] | None = None
     pixel_range: int | None = None
@@ -116,18 +128,28 @@ class _Wanted:
     color: str | None = None
     resize: str | None = None
     io_type: str | None = None
+    weights: str | None = None
+    equalize: str | None = None
+    balance: str | None = None
+    correct_bias: str | None = None
+    effort: str | None = None
+    max_drop: float | None = None
+    min_sqnr: float | None = None
     keep_float: Sequence[str] = ()
 
     def native(self, scratch: pathlib.Path) -> _native.Quantization:
         result = _native.Quantization()
         texts = {}
-        for name in ("quantize", "calibration_method", "pixel_range", "input_layout", "color", "resize", "io_type"):
+        for name in (
+            "quantize", "calibration_method", "pixel_range", "input_layout", "color", "resize", "io_type", "weights",
+            "equalize", "balance", "correct_bias", "effort",
+        ):  # fmt: skip
             if (value := getattr(self, name)) is not None:
                 texts[name] = str(value)
         if self.calibration_data is not None:
             texts["calibration_data"] = _calibration_path(self.calibration_data, scratch)
         numbers = {}
-        for name in ("mean", "std"):
+        for name in ("mean", "std", "calibration_percentile", "max_drop", "min_sqnr"):
             if (value := getattr(self, name)) is not None:
                 numbers[name] = [float(v) for v in np.atleast_1d(value)]
         if self.num_calibration_samples is not None:

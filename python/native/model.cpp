@@ -49,6 +49,17 @@ void set_quantization(CompileOptions& options, const Quantization& given) {
   text("color", options.color);
   text("resize", options.resize);
   text("io_type", options.io_type);
+  text("weights", options.weights);
+  text("equalize", options.equalize);
+  text("balance", options.balance);
+  text("correct_bias", options.correct_bias);
+  text("effort", options.effort);
+  const auto number = [&](const char* key, double& field) {
+    if (const auto values = numbers(key); !values.empty()) field = values[0];
+  };
+  number("calibration_percentile", options.calibration_percentile);
+  number("max_drop", options.max_drop);
+  number("min_sqnr", options.min_sqnr);
   options.mean = numbers("mean");
   options.std = numbers("std");
   if (const auto count = numbers("calibration_samples"); !count.empty())

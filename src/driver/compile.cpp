@@ -44,23 +44,25 @@ Status refuse_overwrite(const fs::path& model, const fs::path& output) {
 
 // Everything before writing: fills the report but for target and output. Without a target: the
 // optimised graph.
-Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOptions& options,
+Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOptions& given,
                                          const TargetInfo* target, CompileReport& report,
                                          DiagnosticSink& sink) {
   report.model = model.string();
   const auto start = Clock::now();
-  EC_TRY(LoadedModel loaded, load_model(model, options, sink));
+  EC_TRY(LoadedModel loaded, load_model(model, given, sink));
   report.load_ms = milliseconds_since(start);
   if (report.target == "coral")
     if (Status status = refuse_open_sizes(*loaded.graph); !status.ok())
       return std::move(status).error().file(model.string());
   report.before = summarize(*loaded.graph);
-  const std::vector<quantize::ModelInput> inputs = inputs_of(*loaded.graph);
+  const ImportedModel imported = remember_import(*loaded.graph);
+  const CompileOptions options = with_strategy_of_model(given, imported, report.target);
+  EC_CHECK_OK(prepare_import(*loaded.graph, options));
   const std::string pipeline =
       target != nullptr ? target_pipeline(*target, options, loaded.format) : "optimize";
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
-    EC_TRY(report.quantization, quantize_graph(loaded.graph, inputs, options, report.target, sink));
+    EC_TRY(report.quantization, quantize_graph(loaded.graph, imported, options, report.target, sink));
   } else {
     EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }

@@ -144,23 +144,25 @@ Status refuse_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& si
             "one holds");
 }
 
-Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
+Status check_coral(const std::filesystem::path& path, const CompileOptions& given,
                    CheckReport& report, DiagnosticSink& sink) {
   EC_CHECK_OK(refuse_edgetpu_code(path, sink));
   EC_TRY(const Blob source, map_file(path));
   if (tflite::ModelFile::looks_like(source.bytes()))
-    return place(source, path, options, report, sink);
+    return place(source, path, given, report, sink);
   // What the Edge TPU compiler would see of any other model.
   EC_TRY(const TargetInfo* target, find_target("coral"));
-  EC_TRY(LoadedModel model, load_model(path, options, sink));
+  EC_TRY(LoadedModel model, load_model(path, given, sink));
   EC_CHECK_OK(refuse_open_sizes(*model.graph));
-  const std::vector<quantize::ModelInput> inputs = inputs_of(*model.graph);
+  const ImportedModel imported = remember_import(*model.graph);
+  const CompileOptions options = with_strategy_of_model(given, imported, target->name);
+  EC_CHECK_OK(prepare_import(*model.graph, options));
   EC_TRY(const PipelineReport passes,
          optimize(*model.graph, options, target_pipeline(*target, options), sink));
   report.rewrites = coral_rewrites(passes);
   if (wants_quantization(options)) {
     EC_TRY([[maybe_unused]] const quantize::QuantizeReport quantized,
-           quantize_graph(model.graph, inputs, options, target->name, sink));
+           quantize_graph(model.graph, imported, options, target->name, sink));
   }
   TfliteWriteOptions write;
   write.fuse_pool_activations = false;

@@ -43,8 +43,54 @@ Result<quantize::IoType> io_type_of(const CompileOptions& options,
                                     const quantize::TargetSpec& spec) {
   const std::string name = options.io_type.empty() ? std::string(spec.io_type) : options.io_type;
   const std::optional<quantize::IoType> type = quantize::io_type_from_name(to_lower(name));
-  if (!type) return bad_choice("io-type", name, "float, int8, uint8");
+  if (!type) return bad_choice("io-type", name, "float, int8, uint8, int16");
+  const bool wide = options.quantize == "a16w8";
+  if (*type == quantize::IoType::Int16 && !wide)
+    return bad_choice("io-type", name, "float, int8, uint8; int16 needs --quantize a16w8");
+  if ((*type == quantize::IoType::Int8 || *type == quantize::IoType::Uint8) && wide)
+    return bad_choice("io-type", name, "float, int16 with --quantize a16w8");
   return *type;
+}
+
+Result<quantize::Switch> switch_of(std::string_view option, const std::string& value) {
+  const std::string name = to_lower(value);
+  if (name.empty() || name == "auto") return quantize::Switch::Auto;
+  if (name == "on") return quantize::Switch::On;
+  if (name == "off") return quantize::Switch::Off;
+  return bad_choice(option, value, "auto, on, off");
+}
+
+// Everything but the samples.
+Result<quantize::QuantizeRequest> request_of(const CompileOptions& options,
+                                             const quantize::TargetSpec& spec) {
+  quantize::QuantizeRequest request;
+  request.target = &spec;
+  EC_TRY(request.io, io_type_of(options, spec));
+  EC_TRY(request.preprocessing, preprocessing_of(options));
+  EC_TRY(request.methods.equalize, switch_of("equalize", options.equalize));
+  EC_TRY(request.methods.balance, switch_of("balance", options.balance));
+  EC_TRY(request.methods.correct_bias, switch_of("correct-bias", options.correct_bias));
+  const std::string weights = to_lower(options.weights);
+  if (!weights.empty() && weights != "per-channel" && weights != "per-tensor")
+    return bad_choice("weights", options.weights, "per-channel, per-tensor");
+  request.weights_per_tensor = weights == "per-tensor";
+  const std::string effort = to_lower(options.effort);
+  if (!effort.empty() && effort != "normal" && effort != "high")
+    return bad_choice("effort", options.effort, "normal, high");
+  request.high_effort = effort == "high";
+  if (!options.calibration_method.empty() &&
+      quantize::find_observer_method(options.calibration_method) == nullptr)
+    return bad_choice("calibration-method", options.calibration_method,
+                      quantize::observer_method_names());
+  request.method = options.calibration_method;
+  if (options.calibration_percentile > 0)
+    request.observer.percentile = options.calibration_percentile;
+  if (options.max_drop >= 0) request.budget.max_drop = options.max_drop;
+  if (options.min_sqnr >= 0) request.budget.min_sqnr = options.min_sqnr;
+  request.wanted_samples = static_cast<size_t>(options.calibration_samples);
+  request.keep_float = options.keep_float;
+  request.threads = options.threads;
+  return request;
 }
 
 Result<const quantize::TargetSpec*> spec_of(std::string_view target) {
@@ -78,14 +124,10 @@ Status check_quantize_options(const CompileOptions& options, std::string_view ta
     return Error(Code::Usage, "calibration data is given, but no quantisation is asked for")
         .hint("add --quantize ptq");
   }
-  EC_CHECK_OK(quantize::find_strategy(options.quantize));
+  EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
-  EC_CHECK_OK(io_type_of(options, *spec));
-  EC_CHECK_OK(preprocessing_of(options));
-  if (!options.calibration_method.empty() &&
-      quantize::find_observer_method(options.calibration_method) == nullptr)
-    return bad_choice("calibration-method", options.calibration_method, "minmax, average");
-  if (options.calibration_data.empty())
+  EC_CHECK_OK(request_of(options, *spec));
+  if (options.calibration_data.empty() && strategy->needs_samples)
     return Error(Code::CalibrationDataNeeded,
                  "quantisation needs examples of the model's input, and none were given")
         .hint("pass a folder of images, a .npy or .npz file with --calibration-data PATH");
@@ -103,38 +145,51 @@ Status refuse_float(const Graph& graph, std::string_view target) {
       .hint("add --quantize ptq --calibration-data FOLDER with some hundred examples of the input");
 }
 
-std::vector<quantize::ModelInput> inputs_of(const Graph& graph) {
-  std::vector<quantize::ModelInput> inputs;
-  for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});
-  return inputs;
+ImportedModel remember_import(const Graph& graph) {
+  ImportedModel model;
+  for (const Tensor* input : graph.inputs()) model.inputs.push_back({input->name(), input->type()});
+  model.recorded = quantize::record_weights(graph);
+  model.has_rounding_pairs = quantize::has_rounding_pairs(graph);
+  return model;
+}
+
+CompileOptions with_strategy_of_model(const CompileOptions& given, const ImportedModel& model,
+                                      std::string_view target) {
+  CompileOptions options = given;
+  if (options.quantize.empty() && model.has_rounding_pairs &&
+      quantize::find_target_spec(target) != nullptr)
+    options.quantize = "qat";
+  return options;
+}
+
+Status prepare_import(Graph& graph, const CompileOptions& options) {
+  return options.quantize == "qat" ? quantize::expose_rounding(graph) : Status();
 }
 
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
-                                                const std::vector<quantize::ModelInput>& inputs,
+                                                const ImportedModel& model,
                                                 const CompileOptions& options,
                                                 std::string_view target, DiagnosticSink& sink) {
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
-  quantize::QuantizeRequest request;
-  EC_TRY(request.target, spec_of(target));
-  EC_TRY(request.io, io_type_of(options, *request.target));
-  EC_TRY(request.preprocessing, preprocessing_of(options));
+  EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
+  EC_TRY(quantize::QuantizeRequest request, request_of(options, *spec));
   // Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
   std::vector<quantize::ModelInput> used;
   for (const Tensor* input : graph->inputs()) {
-    const auto same = std::find_if(inputs.begin(), inputs.end(),
+    const auto same = std::find_if(model.inputs.begin(), model.inputs.end(),
                                    [&](const auto& given) { return given.name == input->name(); });
-    if (same == inputs.end())
+    if (same == model.inputs.end())
       return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
     used.push_back(*same);
   }
-  EC_TRY(const std::unique_ptr<quantize::SampleSource> source,
-         quantize::open_samples(options.calibration_data, used, request.preprocessing, sink));
-  const auto samples = quantize::channels_last_samples(*source, turned_inputs(*graph));
-  request.samples = samples.get();
-  request.wanted_samples = static_cast<size_t>(options.calibration_samples);
-  request.method = options.calibration_method;
-  request.keep_float = options.keep_float;
-  request.threads = options.threads;
+  std::unique_ptr<quantize::SampleSource> source, samples;
+  if (strategy->needs_samples) {
+    EC_TRY(source,
+           quantize::open_samples(options.calibration_data, used, request.preprocessing, sink));
+    samples = quantize::channels_last_samples(*source, turned_inputs(*graph));
+    request.samples = samples.get();
+  }
+  request.recorded = model.recorded;
   EC_TRY(quantize::QuantizeResult result, strategy->run(*graph, request, sink));
   graph = std::move(result.graph);
   return std::move(result.report);

@@ -17,15 +17,27 @@ bool wants_quantization(const CompileOptions& options);
 // What can be said without the model: unknown names, values that contradict each other, no data.
 Status check_quantize_options(const CompileOptions& options, std::string_view target);
 
-// Replaces the graph, which is in the target's form, by its integer form. `inputs` are those of the
-// model before passes: samples are in their order of dimensions.
+// What quantisation needs to know of the model before passes change it.
+struct ImportedModel {
+  std::vector<quantize::ModelInput> inputs;  // samples are in their order of dimensions
+  quantize::RecordedWeights recorded;
+  bool has_rounding_pairs = false;
+};
+ImportedModel remember_import(const Graph& graph);
+// A model that carries its quantisation keeps it, unless something else is asked for.
+CompileOptions with_strategy_of_model(const CompileOptions& given, const ImportedModel& model,
+                                      std::string_view target);
+
+// What the strategy needs before passes run.
+Status prepare_import(Graph& graph, const CompileOptions& options);
+
+// Replaces the graph, which is in the target's form, by its integer form.
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
-                                                const std::vector<quantize::ModelInput>& inputs,
+                                                const ImportedModel& model,
                                                 const CompileOptions& options,
                                                 std::string_view target, DiagnosticSink& sink);
 // NotOnTarget where the target has integers only and the graph none; says how to get them.
 Status refuse_float(const Graph& graph, std::string_view target);
-std::vector<quantize::ModelInput> inputs_of(const Graph& graph);
 
 std::string quantize_json(const quantize::QuantizeReport& report);
 

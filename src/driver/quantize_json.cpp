@@ -20,6 +20,11 @@ Json layer_json(const quantize::LayerAccuracy& layer) {
   json["rmse_in_steps"] =
       layer.scale > 0 ? layer.error.rmse() / static_cast<double>(layer.scale) : 0.0;
   json["clip_rate"] = layer.error.clip_rate();
+  if (layer.own_share) json["own_share"] = *layer.own_share;
+  if (!layer.cause.empty()) {
+    json["cause"] = layer.cause;
+    json["advice"] = layer.advice;
+  }
   json["scale"] = layer.scale;
   json["zero_point"] = layer.zero_point;
   return json;
@@ -43,7 +48,16 @@ Json accuracy_json(const quantize::AccuracyReport& accuracy) {
 }  // namespace
 
 std::string quantize_json(const quantize::QuantizeReport& report) {
-  Json kept = Json::array(), steps = Json::array();
+  Json kept = Json::array(), steps = Json::array(), methods = Json::array(),
+       raised = Json::array();
+  for (const quantize::MethodGain& gain : report.methods)
+    methods.push_back({{"method", gain.method},
+                       {"applied", gain.applied},
+                       {"before_db", gain.before_db},
+                       {"after_db", gain.after_db},
+                       {"note", gain.note}});
+  for (const quantize::RaisedLayer& layer : report.raised)
+    raised.push_back({{"name", layer.name}, {"op", layer.op}, {"to", layer.to}});
   for (const quantize::KeptInFloat& op : report.kept_in_float)
     kept.push_back({{"name", op.name}, {"op", op.op}, {"reason", op.reason}});
   for (const quantize::StepTime& step : report.steps)
@@ -58,6 +72,8 @@ std::string quantize_json(const quantize::QuantizeReport& report) {
                   {"float_operations", report.float_ops},
                   {"kept_in_float", std::move(kept)},
                   {"widened_weights", report.widened_weights},
+                  {"methods", std::move(methods)},
+                  {"raised", std::move(raised)},
                   {"accuracy", accuracy_json(report.accuracy)},
                   {"steps", std::move(steps)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -31,6 +31,10 @@ std::string options_text(const CompileOptions& options) {
                       options.pixel_range, options.input_layout, options.color, options.resize,
                       options.io_type, fmt::join(options.keep_float, ","));
   text += fmt::format(";edgetpu_runtime={};segments={}", options.edgetpu_runtime, options.segments);
+  text += fmt::format(";percentile={};weights={};equalize={};balance={};correct_bias={};effort={}",
+                      options.calibration_percentile, options.weights, options.equalize,
+                      options.balance, options.correct_bias, options.effort);
+  text += fmt::format(";max_drop={};min_sqnr={}", options.max_drop, options.min_sqnr);
   return text + ";stop_after=" + options.stop_after;
 }
 

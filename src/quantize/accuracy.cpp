@@ -44,8 +44,9 @@ struct Agreement {
 class Comparison {
  public:
   Comparison(const Graph& graph, const Plan& plan, const Conversion& simulated,
-             const std::vector<std::optional<QuantParams>>& params)
+             const FormParams& params)
       : graph_(graph),
+        plan_(plan),
         params_(params),
         stored_(graph.tensor_id_bound()),
         errors_(graph.tensor_id_bound()),
@@ -60,23 +61,32 @@ class Comparison {
 
   void see_quantized(const Tensor& tensor, const ConstView& value) {
     if (tensor.id() >= source_id_.size() || source_id_[tensor.id()] == kNone) return;
-    if (value.dtype != DType::I8) return;
-    const auto bytes = value.as<int8_t>();
-    stored_[source_id_[tensor.id()]].assign(bytes.begin(), bytes.end());
+    std::vector<int16_t>& stored = stored_[source_id_[tensor.id()]];
+    if (value.dtype == DType::I8) {
+      const auto bytes = value.as<int8_t>();
+      stored.assign(bytes.begin(), bytes.end());
+    } else if (value.dtype == DType::I16) {
+      const auto words = value.as<int16_t>();
+      stored.assign(words.begin(), words.end());
+    }
   }
 
   void see_float(const Tensor& tensor, const ConstView& value) {
-    std::vector<int8_t>& stored = stored_[tensor.id()];
-    if (value.dtype != DType::F32 || !params_[tensor.id()]) return;
+    std::vector<int16_t>& stored = stored_[tensor.id()];
+    const FormId form = plan_.stored_form(&tensor);
+    if (value.dtype != DType::F32 || !params_[form]) return;
     const auto expected = value.as<float>();
     if (stored.size() != expected.size() || stored.empty()) return;
-    const float scale = params_[tensor.id()]->scales[0];
-    const int32_t zero = params_[tensor.id()]->zero_points[0];
+    const float scale = params_[form]->scales[0];
+    const int32_t zero = params_[form]->zero_points[0];
+    const DType dtype = activation_type(width_of(form));
+    const auto lowest = static_cast<int32_t>(lowest_integer(dtype));
+    const auto highest = static_cast<int32_t>(highest_integer(dtype));
     row_.resize(expected.size());
     ErrorStatistics& error = errors_[tensor.id()];
     // Beyond what the ends of the range stand for.
-    const float low = scale * (static_cast<float>(-128 - zero) - 0.5f);
-    const float high = scale * (static_cast<float>(127 - zero) + 0.5f);
+    const float low = scale * (static_cast<float>(lowest - zero) - 0.5f);
+    const float high = scale * (static_cast<float>(highest - zero) + 0.5f);
     for (size_t i = 0; i < stored.size(); ++i) {
       row_[i] = scale * static_cast<float>(stored[i] - zero);
       error.clipped += expected[i] < low || expected[i] > high;
@@ -102,9 +112,16 @@ class Comparison {
       for (const Tensor* tensor : op->outputs()) {
         const ErrorStatistics& error = errors_[tensor->id()];
         if (error.count == 0) continue;
-        report.layers.push_back({std::string(op->location().name()), std::string(op->def().name),
-                                 tensor->name(), params_[tensor->id()]->scales[0],
-                                 params_[tensor->id()]->zero_points[0], error});
+        const QuantParams& params = *params_[plan_.stored_form(tensor)];
+        LayerAccuracy layer;
+        layer.name = op->location().name();
+        layer.op = op->def().name;
+        layer.tensor = tensor->name();
+        layer.operation = op->id();
+        layer.scale = params.scales[0];
+        layer.zero_point = params.zero_points[0];
+        layer.error = error;
+        report.layers.push_back(std::move(layer));
       }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       OutputAccuracy output{graph_.output_names()[i], outputs_[i], std::nullopt};
@@ -128,8 +145,9 @@ class Comparison {
   }
 
   const Graph& graph_;
-  const std::vector<std::optional<QuantParams>>& params_;
-  std::vector<std::vector<int8_t>> stored_;  // of this sample, by source tensor
+  const Plan& plan_;
+  const FormParams& params_;
+  std::vector<std::vector<int16_t>> stored_;  // of this sample, by source tensor
   std::vector<ErrorStatistics> errors_;
   std::vector<uint32_t> source_id_;  // by tensor of the simulated graph
   std::vector<ErrorStatistics> outputs_;
@@ -166,7 +184,7 @@ double ErrorStatistics::clip_rate() const {
 
 Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
                                         const Conversion& simulated,
-                                        const std::vector<std::optional<QuantParams>>& params,
+                                        const FormParams& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads) {
   Comparison comparison(graph, plan, simulated, params);

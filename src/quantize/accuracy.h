@@ -29,9 +29,15 @@ struct LayerAccuracy {
   std::string name;  // in the source model
   std::string op;
   std::string tensor;
+  uint32_t operation = 0;  // id in the analysed graph
   float scale = 0;
   int32_t zero_point = 0;
-  ErrorStatistics error;
+  ErrorStatistics error;  // with everything before it quantised too
+  // Error that this layer alone makes at the outputs, as a share of what all layers make so; empty
+  // where it was not measured.
+  std::optional<double> own_share;
+  std::string cause, advice;  // empty where nothing stands out
+  bool mixes_ranges = false;  // parts of very different size share one scale
 };
 
 struct OutputAccuracy {
@@ -53,7 +59,7 @@ struct AccuracyReport {
 // activations.
 Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
                                         const Conversion& simulated,
-                                        const std::vector<std::optional<QuantParams>>& params,
+                                        const FormParams& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "runtime/executor.h"
 #include "support/strings.h"
@@ -10,12 +11,52 @@
 namespace ec::quantize {
 namespace {
 
+class ChannelWatch {
+ public:
+  void see(const ConstView& value) {
+    if (value.shape.empty()) return;
+    const auto channels = static_cast<size_t>(value.shape.back());
+    const auto values = value.as<float>();
+    if (sum_.empty()) {
+      sum_.assign(channels, 0.0);
+      statistics_.min.assign(channels, std::numeric_limits<float>::infinity());
+      statistics_.max.assign(channels, -std::numeric_limits<float>::infinity());
+    }
+    if (channels == 0 || sum_.size() != channels) return;
+    for (size_t at = 0; at < values.size(); at += channels)
+      for (size_t c = 0; c < channels; ++c) {
+        const float v = values[at + c];
+        sum_[c] += static_cast<double>(v);
+        statistics_.min[c] = std::min(statistics_.min[c], v);
+        statistics_.max[c] = std::max(statistics_.max[c], v);
+      }
+    rows_ += static_cast<double>(values.size() / channels);
+  }
+  std::optional<ChannelStatistics> statistics() const {
+    if (rows_ == 0) return std::nullopt;
+    ChannelStatistics result = statistics_;
+    for (const double sum : sum_) result.mean.push_back(sum / rows_);
+    return result;
+  }
+
+ private:
+  ChannelStatistics statistics_;
+  std::vector<double> sum_;
+  double rows_ = 0;
+};
+
 class Watch {
  public:
-  Watch(const Graph& graph, const Plan& plan, const ObserverMethod& method)
-      : observers_(graph.tensor_id_bound()) {
+  Watch(const Graph& graph, const Plan& plan, const CalibrationOptions& options)
+      : observers_(graph.tensor_id_bound()), channels_(graph.tensor_id_bound()) {
     for (const Tensor* tensor : graph.tensors())
-      if (plan.observed[tensor->id()]) observers_[tensor->id()] = method.make();
+      if (plan.observed[tensor->id()])
+        observers_[tensor->id()] = options.method->make(options.observer);
+    for (const Operation* op : graph.topological()) {
+      const OpPlan& entry = plan.of(op);
+      for (size_t i = 1; entry.integer && i < op->inputs().size(); ++i)
+        if (entry.rule.role(i) == OperandRole::Weights) channels_[op->input(0)->id()].emplace();
+    }
   }
 
   void see(const Tensor& tensor, const ConstView& value) {
@@ -29,6 +70,7 @@ class Watch {
       return;
     }
     observer->observe(values);
+    if (channels_[tensor.id()]) channels_[tensor.id()]->see(value);
     seen_.resize(observers_.size());
     seen_[tensor.id()] = true;
   }
@@ -36,15 +78,23 @@ class Watch {
   // The first tensor that held infinity or not-a-number; null when there was none.
   const Tensor* broken() const { return broken_; }
 
-  Ranges ranges() const {
-    Ranges ranges(observers_.size());
-    for (size_t id = 0; id < observers_.size(); ++id)
-      if (observers_[id] && id < seen_.size() && seen_[id]) ranges[id] = observers_[id]->range();
-    return ranges;
+  void fill(CalibrationRun& run) const {
+    run.ranges.resize(observers_.size());
+    run.extremes.resize(observers_.size());
+    run.candidates.resize(observers_.size());
+    run.channels.resize(observers_.size());
+    for (size_t id = 0; id < observers_.size(); ++id) {
+      if (!observers_[id] || id >= seen_.size() || !seen_[id]) continue;
+      run.candidates[id] = observers_[id]->candidates();
+      run.ranges[id] = run.candidates[id].front();
+      run.extremes[id] = observers_[id]->extremes();
+      if (channels_[id]) run.channels[id] = channels_[id]->statistics();
+    }
   }
 
  private:
   std::vector<std::unique_ptr<Observer>> observers_;
+  std::vector<std::optional<ChannelWatch>> channels_;
   std::vector<bool> seen_;
   const Tensor* broken_ = nullptr;
 };
@@ -57,7 +107,7 @@ class InputWatch {
     bool finite = true;
     const Range range = range_of(value.as<float>(), finite);
     range_ = count_ == 0 ? range
-                         : Range{std::min(range_.min, range.min), std::max(range_.max, range.max)};
+                         : hull(range_, range);
     for (const float element : value.as<float>()) {
       sum_ += static_cast<double>(element);
       squares_ += static_cast<double>(element) * static_cast<double>(element);
@@ -95,7 +145,7 @@ Error not_finite(const Tensor& tensor, const std::string& sample) {
 Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSource& source,
                                  std::span<const size_t> samples,
                                  const CalibrationOptions& options) {
-  Watch watch(graph, plan, *options.method);
+  Watch watch(graph, plan, options);
   std::vector<InputWatch> inputs(graph.inputs().size());
   std::vector<TensorType> types;
   for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
@@ -121,7 +171,7 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
     if (options.progress) options.progress(done + 1, samples.size());
   }
   CalibrationRun run;
-  run.ranges = watch.ranges();
+  watch.fill(run);
   for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());
   run.samples = samples.size();
   return run;

@@ -14,8 +14,19 @@ namespace ec::quantize {
 // Called after each sample with how many are done and how many there are.
 using Progress = std::function<void(size_t done, size_t total)>;
 
+// Of one channel (index of the last dimension) over all samples.
+struct ChannelStatistics {
+  std::vector<double> mean;
+  std::vector<float> min, max;
+};
+
 struct CalibrationRun {
-  Ranges ranges;  // by tensor id
+  Ranges ranges;    // by tensor id: what the method says
+  Ranges extremes;  // by tensor id: what was seen
+  // By tensor id: ranges of several methods, the first as in `ranges`.
+  std::vector<std::vector<Range>> candidates;
+  // By tensor id, of what layers with weights read.
+  std::vector<std::optional<ChannelStatistics>> channels;
   // Of each model input over all samples, for the check of the preprocessing.
   struct InputStatistics {
     Range range;
@@ -27,6 +38,7 @@ struct CalibrationRun {
 
 struct CalibrationOptions {
   const ObserverMethod* method = nullptr;
+  ObserverOptions observer;
   int threads = 1;
   Progress progress;
 };

@@ -10,8 +10,6 @@
 namespace ec::quantize {
 namespace {
 
-constexpr int64_t kWeightLimit = 127;
-
 // A quantised form of a tensor: which type and which parameters.
 struct FormKey {
   uint32_t tensor;
@@ -25,9 +23,9 @@ bool operator<(const FormKey& a, const FormKey& b) {
 
 class Converter {
  public:
-  Converter(const Graph& source, const Plan& plan,
-            const std::vector<std::optional<QuantParams>>& params, IoType io, GraphForm form)
-      : source_(source), plan_(plan), params_(params), io_(io), form_(form) {
+  Converter(const Graph& source, const Plan& plan, const FormParams& params,
+            const LayerWeights& weights, IoType io, GraphForm form)
+      : source_(source), plan_(plan), params_(params), weights_(weights), io_(io), form_(form) {
     result_.graph = std::make_unique<Graph>(source.name());
     result_.graph->metadata() = source.metadata();
     result_.quantized.resize(source.tensor_id_bound(), nullptr);
@@ -51,7 +49,6 @@ class Converter {
 
  private:
   Graph& graph() { return *result_.graph; }
-  DType activation() const { return plan_.target->activation; }
   bool simulated() const { return form_ == GraphForm::Simulated; }
 
   // --- the forms of a tensor ---------------------------------------------------------------------
@@ -62,12 +59,19 @@ class Converter {
     if (known != nullptr) return known;
     if (tensor->is_constant())
       return known = graph().add_constant(tensor->name(), tensor->type(), tensor->raw_data());
-    const auto& params = params_[tensor->id()];
-    Tensor* stored = params ? form_of({tensor->id(), activation(), *params}) : nullptr;
+    Tensor* stored = stored_form(tensor);
     if (stored == nullptr)
       return Error(Code::Internal, "tensor '" + tensor->name() + "' has no form");
-    EC_TRY(known, dequantized(stored, *params, tensor->name() + "_dequantized"));
+    EC_TRY(known, dequantized(stored, *params_[plan_.stored_form(tensor)],
+                              tensor->name() + "_dequantized"));
     return known;
+  }
+
+  // As its producer gives it; null where that is not quantised.
+  Tensor* stored_form(const Tensor* tensor) const {
+    const FormId form = plan_.stored_form(tensor);
+    if (!params_[form]) return nullptr;
+    return form_of({tensor->id(), activation_type(width_of(form)), *params_[form]});
   }
 
   Tensor* form_of(const FormKey& key) const {
@@ -76,23 +80,23 @@ class Converter {
   }
 
   // An activation with the wanted parameters: as produced, or quantised (again) on the way.
-  Result<Tensor*> quantized_form(const Tensor* tensor, const QuantParams& wanted) {
-    FormKey key{tensor->id(), activation(), wanted};
+  Result<Tensor*> quantized_form(const Tensor* tensor, DType dtype, const QuantParams& wanted) {
+    FormKey key{tensor->id(), dtype, wanted};
     if (Tensor* known = form_of(key)) return known;
     Tensor* made = nullptr;
     if (tensor->is_constant()) {
-      made = constant_form(
-          tensor, DType::I8,
-          quantize_values<int8_t>(tensor->values<float>(), tensor->shape()->sizes(), wanted),
-          wanted);
+      const auto values = tensor->values<float>();
+      const std::vector<int64_t> shape = tensor->shape()->sizes();
+      made = dtype == DType::I16
+                 ? constant_form(tensor, dtype, quantize_values<int16_t>(values, shape, wanted),
+                                 wanted)
+                 : constant_form(tensor, dtype, quantize_values<int8_t>(values, shape, wanted),
+                                 wanted);
     } else {
-      const auto& own = params_[tensor->id()];
-      Tensor* stored =
-          own && *own != wanted ? form_of({tensor->id(), activation(), *own}) : nullptr;
       // In the simulation a second rounding reads the first one's result.
-      const bool direct = stored != nullptr && !simulated();
-      EC_TRY(Tensor * from, direct ? Result<Tensor*>(stored) : plain_form(tensor));
-      EC_TRY(made, quantized(from, wanted, activation(), tensor->name() + "_quantized"));
+      Tensor* stored = simulated() ? nullptr : stored_form(tensor);
+      EC_TRY(Tensor * from, stored != nullptr ? Result<Tensor*>(stored) : plain_form(tensor));
+      EC_TRY(made, quantized(from, wanted, dtype, tensor->name() + "_quantized"));
     }
     remember(tensor, key, made);
     return made;
@@ -100,7 +104,9 @@ class Converter {
 
   void remember(const Tensor* tensor, const FormKey& key, Tensor* made) {
     forms_[key] = made;
-    if (params_[tensor->id()] && *params_[tensor->id()] == key.params)
+    const FormId stored = plan_.stored_form(tensor);
+    if (params_[stored] && *params_[stored] == key.params &&
+        activation_type(width_of(stored)) == key.dtype)
       result_.quantized[tensor->id()] = made;
   }
 
@@ -123,7 +129,8 @@ class Converter {
       const Shape shape = axis ? Shape{count} : Shape{};
       operands.push_back(
           graph().add_constant<float>(x->name() + "_scale", shape, std::span(params.scales)));
-      if (integer == DType::I8 || integer == DType::U8) {
+      const bool symmetric = integer != DType::I8 && integer != DType::U8;
+      if (!symmetric) {
         std::vector<uint8_t> zero;  // the byte of either type
         for (const int32_t z : params.zero_points) zero.push_back(static_cast<uint8_t>(z));
         operands.push_back(graph().add_constant(x->name() + "_zero_point",
@@ -172,32 +179,47 @@ class Converter {
     return params;
   }
 
+  // The parameters that a tensor of the interface has: in the asked type, from the form with the
+  // same number of bits.
+  struct Interface {
+    DType dtype;
+    QuantParams params;
+  };
+  Interface interface_of(const QuantParams& stored, Width width) const {
+    if (io_ == IoType::Uint8 && width == Width::Narrow) return {DType::U8, as_unsigned(stored)};
+    return {activation_type(width), stored};
+  }
+
   Status add_input(const Tensor* input) {
-    const auto& params = params_[input->id()];
+    const FormId form = plan_.stored_form(input);
+    const auto& params = params_[form];
     const bool integer = params && io_ != IoType::Float && !simulated();
     if (!integer) {
       plain_[input->id()] = graph().add_input(input->name(), input->type());
       return {};
     }
-    const bool is_unsigned = io_ == IoType::Uint8;
-    TensorType type(is_unsigned ? DType::U8 : DType::I8, *input->shape());
-    type.quant = is_unsigned ? as_unsigned(*params) : *params;
+    const DType dtype = activation_type(width_of(form));
+    const Interface given = interface_of(*params, width_of(form));
+    TensorType type(given.dtype, *input->shape());
+    type.quant = given.params;
     Tensor* made = graph().add_input(input->name(), std::move(type));
-    if (is_unsigned) {
-      EC_TRY(made, quantized(made, *params, DType::I8, input->name() + "_int8"));
+    if (given.dtype != dtype) {
+      EC_TRY(made, quantized(made, *params, dtype, input->name() + "_int8"));
     }
-    remember(input, {input->id(), DType::I8, *params}, made);
+    remember(input, {input->id(), dtype, *params}, made);
     return {};
   }
 
   Result<Tensor*> output_form(const Tensor* output) {
-    const auto& params = params_[output->id()];
+    const FormId form = plan_.stored_form(output);
+    const auto& params = params_[form];
     if (!params || output->dtype() != DType::F32) return plain_form(output);
-    EC_TRY(Tensor * stored, quantized_form(output, *params));
+    EC_TRY(Tensor * stored, quantized_form(output, activation_type(width_of(form)), *params));
     if (simulated()) return rounded(stored, *params);
     if (io_ == IoType::Float) return float_output(output, stored, *params);
-    if (io_ == IoType::Int8) return stored;
-    return quantized(stored, as_unsigned(*params), DType::U8, output->name() + "_uint8");
+    const Interface given = interface_of(*params, width_of(form));
+    if (given.dtype == stored->dtype()) return stored;
+    return quantized(stored, given.params, given.dtype, output->name() + "_uint8");
   }
 
   // A result that floating-point operations gave is an output as it is.
@@ -238,94 +260,87 @@ class Converter {
   // The parameters that an operand must have: those of the result where the operation needs them
   // equal, else its own.
   const QuantParams& wanted(const Operation& op, const Tensor* operand) const {
-    const bool same = plan_.of(&op).rule.result == ResultRule::SameScale;
-    return *params_[same ? op.output()->id() : operand->id()];
+    const OpPlan& entry = plan_.of(&op);
+    const bool same = entry.rule.result == ResultRule::SameScale;
+    return *params_[form_id((same ? op.output() : operand)->id(), entry.width)];
+  }
+  float input_scale(const Operation& op) const {
+    return params_[form_id(op.input(0)->id(), plan_.of(&op).width)]->scales[0];
   }
 
-  Result<Tensor*> operand(const Operation& op, size_t i, const QuantParams& weights) {
+  Result<Tensor*> operand(const Operation& op, size_t i) {
     const Tensor* tensor = op.input(i);
     if (tensor == nullptr) return static_cast<Tensor*>(nullptr);
+    const Width width = plan_.of(&op).width;
     switch (plan_.of(&op).rule.role(i)) {
       case OperandRole::Plain:
         return plain_form(tensor);
       case OperandRole::Activation: {
         const QuantParams& params = wanted(op, tensor);
-        EC_TRY(Tensor * stored, quantized_form(tensor, params));
+        EC_TRY(Tensor * stored, quantized_form(tensor, activation_type(width), params));
         return simulated() ? rounded(stored, params) : stored;
       }
       case OperandRole::Weights:
-        return constant(tensor, DType::I8, weights);
-      case OperandRole::Bias: {
-        const float input_scale = params_[op.input(0)->id()]->scales[0];
-        return constant(tensor, DType::I32, bias_params(*tensor, weights, input_scale));
-      }
+        return weights_form(tensor, *weights_[op.id()]);
+      case OperandRole::Bias:
+        return bias_form(tensor, *weights_[op.id()], width, input_scale(op));
     }
     return Error(Code::Internal, "unknown operand role");
   }
 
-  // A bias of one value for all channels, or with leading ones, has its scales on the last axis.
-  static QuantParams bias_params(const Tensor& bias, const QuantParams& weights,
-                                 float input_scale) {
-    QuantParams params = params_of_bias(weights, input_scale);
-    if (params.per_channel()) params.axis = static_cast<int32_t>(bias.shape()->rank()) - 1;
-    return params;
-  }
-
-  Result<Tensor*> constant(const Tensor* tensor, DType dtype, const QuantParams& params) {
-    const FormKey key{tensor->id(), dtype, params};
-    Tensor* stored = form_of(key);
+  // Constants that several operations read are written once, unless they were adjusted for one.
+  template <class Make>
+  Result<Tensor*> constant(const FormKey& key, bool adjusted, Make&& make) {
+    Tensor* stored = adjusted ? nullptr : form_of(key);
     if (stored == nullptr) {
-      const std::vector<int64_t> shape = tensor->shape()->sizes();
-      const auto values = tensor->values<float>();
-      stored =
-          dtype == DType::I8
-              ? constant_form(tensor, dtype,
-                              quantize_values<int8_t>(values, shape, params, kWeightLimit), params)
-              : constant_form(tensor, dtype, quantize_values<int32_t>(values, shape, params),
-                              params);
-      forms_[key] = stored;
+      stored = make();
+      if (!adjusted) forms_[key] = stored;
     }
     if (!simulated()) return stored;
-    return rounded(stored, params);
+    return rounded(stored, key.params);
   }
 
-  // The scales of the weights, wide enough for the bias.
-  Result<QuantParams> weight_params(const Operation& op) {
-    const OpRule& rule = plan_.of(&op).rule;
-    const Tensor* weights = nullptr;
-    const Tensor* bias = nullptr;
-    for (size_t i = 0; i < op.inputs().size(); ++i) {
-      if (op.input(i) == nullptr) continue;
-      if (rule.role(i) == OperandRole::Weights) weights = op.input(i);
-      if (rule.role(i) == OperandRole::Bias) bias = op.input(i);
-    }
-    if (weights == nullptr) return QuantParams{};
-    QuantParams params =
-        params_of_weights(weights->values<float>(), weights->shape()->sizes(), rule.weights_axis);
-    if (bias == nullptr) return params;
-    const auto values = bias->values<float>();
-    // One bias for all channels serves them with one scale only.
-    if (values.size() != params.scales.size() && params.scales.size() > 1)
-      params = params_of_weights(weights->values<float>(), weights->shape()->sizes(), -1);
-    if (fit_bias(params, params_[op.input(0)->id()]->scales[0], values) && !simulated())
-      result_.widened.push_back(weights->name());
-    return params;
+  Result<Tensor*> weights_form(const Tensor* tensor, const IntegerWeights& weights) {
+    return constant({tensor->id(), DType::I8, weights.params}, weights.adjusted, [&] {
+      return constant_form(tensor, DType::I8, weights.values, weights.params);
+    });
+  }
+
+  Result<Tensor*> bias_form(const Tensor* tensor, const IntegerWeights& weights, Width width,
+                            float input_scale) {
+    QuantParams params = params_of_bias(weights.params, input_scale);
+    // A bias with leading ones has its scales on the last axis.
+    const std::vector<int64_t> shape = tensor->shape()->sizes();
+    if (params.per_channel()) params.axis = static_cast<int32_t>(shape.size()) - 1;
+    const DType dtype = bias_type(width);
+    // 64 bits round finer than floats can tell.
+    if (simulated() && dtype == DType::I64)
+      return graph().add_constant<float>(tensor->name(), *tensor->shape(),
+                                         std::span<const float>(weights.bias));
+    return constant({tensor->id(), dtype, params}, weights.adjusted, [&] {
+      return dtype == DType::I64
+                 ? constant_form(tensor, dtype,
+                                 quantize_values<int64_t>(weights.bias, shape, params), params)
+                 : constant_form(tensor, dtype,
+                                 quantize_values<int32_t>(weights.bias, shape, params), params);
+    });
   }
 
   Status add_integer(const Operation& op) {
-    EC_TRY(const QuantParams weights, weight_params(op));
     std::vector<Tensor*> operands;
     for (size_t i = 0; i < op.inputs().size(); ++i) {
-      EC_TRY(Tensor * made, operand(op, i, weights));
+      EC_TRY(Tensor * made, operand(op, i));
       operands.push_back(made);
     }
-    const bool real = plan_.of(&op).rule.result != ResultRule::Plain;
+    const OpPlan& entry = plan_.of(&op);
+    const DType dtype = activation_type(entry.width);
+    const bool real = entry.rule.result != ResultRule::Plain;
     std::vector<TensorType> types;
     for (const Tensor* output : op.outputs()) {
       types.push_back(output->type());
       if (!real || simulated()) continue;
-      types.back().dtype = activation();
-      types.back().quant = params_[output->id()];
+      types.back().dtype = dtype;
+      types.back().quant = params_[form_id(output->id(), entry.width)];
     }
     EC_TRY(const Operation* made,
            graph().add_typed(op.kind(), std::move(operands), spec_of(op), std::move(types)));
@@ -336,18 +351,19 @@ class Converter {
         continue;
       }
       Tensor* stored = made->output(i);
-      const QuantParams& params = *params_[output->id()];
+      const QuantParams& params = *params_[form_id(output->id(), entry.width)];
       if (simulated()) {
-        EC_TRY(stored, quantized(stored, params, activation(), output->name() + "_quantized"));
+        EC_TRY(stored, quantized(stored, params, dtype, output->name() + "_quantized"));
       }
-      remember(output, {output->id(), activation(), params}, stored);
+      remember(output, {output->id(), dtype, params}, stored);
     }
     return {};
   }
 
   const Graph& source_;
   const Plan& plan_;
-  const std::vector<std::optional<QuantParams>>& params_;
+  const FormParams& params_;
+  const LayerWeights& weights_;
   const IoType io_;
   const GraphForm form_;
   Conversion result_;
@@ -356,7 +372,7 @@ class Converter {
   std::map<const Tensor*, Tensor*> rounded_;  // looked up, never iterated
 };
 
-constexpr std::string_view kIoTypes[] = {"float", "int8", "uint8"};
+constexpr std::string_view kIoTypes[] = {"float", "int8", "uint8", "int16"};
 
 }  // namespace
 
@@ -368,10 +384,9 @@ std::optional<IoType> io_type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Conversion> convert(const Graph& graph, const Plan& plan,
-                           const std::vector<std::optional<QuantParams>>& params, IoType io,
-                           GraphForm form) {
-  return Converter(graph, plan, params, io, form).run();
+Result<Conversion> convert(const Graph& graph, const Plan& plan, const FormParams& params,
+                           const LayerWeights& weights, IoType io, GraphForm form) {
+  return Converter(graph, plan, params, weights, io, form).run();
 }
 
 }  // namespace ec::quantize

@@ -9,6 +9,7 @@
 
 #include "quantize/parameters.h"
 #include "quantize/plan.h"
+#include "quantize/weights.h"
 
 namespace ec::quantize {
 
@@ -20,22 +21,21 @@ enum class GraphForm : uint8_t {
   Simulated,
 };
 
-enum class IoType : uint8_t { Float, Int8, Uint8 };
+enum class IoType : uint8_t { Float, Int8, Uint8, Int16 };
 std::string_view io_type_name(IoType type);
 std::optional<IoType> io_type_from_name(std::string_view name);
 
 struct Conversion {
   std::unique_ptr<Graph> graph;
-  // By tensor id of the source graph: the quantised tensor that stands for it; null where none
-  // does.
+  // By tensor id of the source graph: the quantised tensor that stands for it in the form that is
+  // stored; null where none does.
   std::vector<const Tensor*> quantized;
-  std::vector<std::string> widened;  // weights whose scale was raised for the sake of their bias
 };
 
-// `params` as assign_parameters gives them. Graph inputs and outputs keep their names; with an
-// integer interface they are int8, or uint8 with the zero point moved by 128.
-Result<Conversion> convert(const Graph& graph, const Plan& plan,
-                           const std::vector<std::optional<QuantParams>>& params, IoType io,
-                           GraphForm form);
+// `params` as assign_parameters gives them, `weights` as round_weights does. Graph inputs and outputs keep their names; with an
+// integer interface they have the asked type: int8, uint8 with the zero point moved by 128, or
+// int16 with the parameters of the wide form.
+Result<Conversion> convert(const Graph& graph, const Plan& plan, const FormParams& params,
+                           const LayerWeights& weights, IoType io, GraphForm form);
 
 }  // namespace ec::quantize

@@ -1,9 +1,9 @@
 #include "quantize/observer.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
+#include <string>
+
+#include "quantize/range_search.h"
 
 namespace ec::quantize {
 namespace {
@@ -15,11 +15,11 @@ class MinMaxObserver final : public Observer {
     if (values.empty()) return;
     bool finite = true;
     const Range sample = range_of(values, finite);
-    range_ =
-        seen_ ? Range{std::min(range_.min, sample.min), std::max(range_.max, sample.max)} : sample;
+    range_ = seen_ ? hull(range_, sample) : sample;
     seen_ = true;
   }
   Range range() const override { return range_; }
+  Range extremes() const override { return range_; }
 
  private:
   Range range_;
@@ -34,52 +34,80 @@ class MovingAverageObserver final : public Observer {
     if (values.empty()) return;
     bool finite = true;
     const Range sample = range_of(values, finite);
+    all_ = samples_ == 0 ? sample : hull(all_, sample);
     // The plain average at first, so that the first sample has no special weight.
     const double weight = std::max(kWeight, 1.0 / static_cast<double>(++samples_));
     min_ += weight * (static_cast<double>(sample.min) - min_);
     max_ += weight * (static_cast<double>(sample.max) - max_);
   }
   Range range() const override { return {static_cast<float>(min_), static_cast<float>(max_)}; }
+  Range extremes() const override { return all_; }
 
  private:
   static constexpr double kWeight = 0.01;
   double min_ = 0, max_ = 0;
   int64_t samples_ = 0;
+  Range all_;
+};
+
+enum class Search : uint8_t { Percentile, LeastSquares, LeastDivergence, Several };
+
+class HistogramObserver final : public Observer {
+ public:
+  HistogramObserver(Search search, double percentile) : search_(search), percentile_(percentile) {}
+  void observe(std::span<const float> values) override { histogram_.add(values); }
+  Range extremes() const override { return histogram_.extremes(); }
+
+  Range range() const override {
+    if (histogram_.empty()) return {};
+    switch (search_) {
+      case Search::Percentile:
+        return percentile_range(histogram_, percentile_);
+      case Search::LeastSquares:
+        return least_squares_range(histogram_);
+      case Search::LeastDivergence:
+        return least_divergence_range(histogram_);
+      case Search::Several:
+        return histogram_.extremes();
+    }
+    return {};
+  }
+  std::vector<Range> candidates() const override {
+    if (search_ != Search::Several || histogram_.empty()) return {range()};
+    return {histogram_.extremes(), least_squares_range(histogram_),
+            percentile_range(histogram_, 99.999), percentile_range(histogram_, 99.99)};
+  }
+
+ private:
+  Histogram histogram_;
+  Search search_;
+  double percentile_;
 };
 
 template <class T>
-std::unique_ptr<Observer> make() {
+std::unique_ptr<Observer> make(const ObserverOptions&) {
   return std::make_unique<T>();
+}
+template <Search search>
+std::unique_ptr<Observer> make_search(const ObserverOptions& options) {
+  return std::make_unique<HistogramObserver>(search, options.percentile);
 }
 
 constexpr ObserverMethod kMethods[] = {
+    {"auto", "for each tensor the range that gave the better outputs when tried",
+     make_search<Search::Several>},
     {"minmax", "the smallest and the largest value of all samples", make<MinMaxObserver>},
     {"average", "the extremes of each sample, averaged", make<MovingAverageObserver>},
+    {"percentile", "what holds a share of all values (--calibration-percentile)",
+     make_search<Search::Percentile>},
+    {"mse", "the least squared error expected from a histogram",
+     make_search<Search::LeastSquares>},
+    {"histogram", "as mse", make_search<Search::LeastSquares>},
+    {"kl", "the least Kullback-Leibler divergence of a histogram",
+     make_search<Search::LeastDivergence>},
 };
 
 }  // namespace
-
-Range range_of(std::span<const float> values, bool& finite) {
-  constexpr size_t kLanes = 8;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::array<float, kLanes> low, high, zero;
-  low.fill(kInfinity);
-  high.fill(-kInfinity);
-  zero.fill(0.0f);
-  // v * 0 is 0 for finite numbers only, and not-a-number stays through the sum.
-  const auto take = [&](size_t lane, float v) {
-    low[lane] = v < low[lane] ? v : low[lane];
-    high[lane] = v > high[lane] ? v : high[lane];
-    zero[lane] += v * 0.0f;
-  };
-  size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) take(lane, values[i + lane]);
-  for (; i < values.size(); ++i) take(0, values[i]);
-  for (const float sum : zero)
-    if (sum != 0.0f || std::isnan(sum)) finite = false;
-  return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
-}
 
 std::span<const ObserverMethod> all_observer_methods() { return kMethods; }
 
@@ -87,6 +115,13 @@ const ObserverMethod* find_observer_method(std::string_view name) {
   for (const ObserverMethod& method : kMethods)
     if (method.name == name) return &method;
   return nullptr;
+}
+
+std::string observer_method_names() {
+  std::string names;
+  for (const ObserverMethod& method : kMethods)
+    names += (names.empty() ? "" : ", ") + std::string(method.name);
+  return names;
 }
 
 }  // namespace ec::quantize

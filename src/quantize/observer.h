@@ -4,14 +4,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "quantize/range.h"
 
 namespace ec::quantize {
-
-struct Range {
-  float min = 0, max = 0;
-  bool operator==(const Range&) const = default;
-};
 
 class Observer {
  public:
@@ -21,18 +20,24 @@ class Observer {
   virtual void observe(std::span<const float> values) = 0;
   // The range to represent. Without values: {0, 0}.
   virtual Range range() const = 0;
+  // The extremes of all samples.
+  virtual Range extremes() const = 0;
+  // Ranges worth trying instead, each the answer of another method; the first is range().
+  virtual std::vector<Range> candidates() const { return {range()}; }
+};
+
+struct ObserverOptions {
+  double percentile = 99.999;
 };
 
 struct ObserverMethod {
   std::string_view name;
   std::string_view summary;
-  std::unique_ptr<Observer> (*make)();
+  std::unique_ptr<Observer> (*make)(const ObserverOptions& options);
 };
 
 std::span<const ObserverMethod> all_observer_methods();  // the first is the default
 const ObserverMethod* find_observer_method(std::string_view name);
-
-// Smallest and largest element; `finite` becomes false where one is infinite or not a number.
-Range range_of(std::span<const float> values, bool& finite);
+std::string observer_method_names();  // "auto, minmax, ..."
 
 }  // namespace ec::quantize

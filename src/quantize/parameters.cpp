@@ -15,37 +15,8 @@ namespace {
 constexpr double kSmallestScale = 1e-9;
 // Tensors that are always zero: any scale represents them.
 constexpr float kIdleScale = 1.0f;
-constexpr double kLargestBias = 1 << 30;
-constexpr double kLargestWeight = 127;
-
-struct Channels {
-  int64_t outer = 1, size = 1, inner = 1;
-};
-
-Channels channels_of(std::span<const int64_t> shape, size_t count, int32_t axis) {
-  if (axis < 0) return {1, 1, static_cast<int64_t>(count)};
-  Channels channels;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    int64_t& part = static_cast<int32_t>(d) < axis   ? channels.outer
-                    : static_cast<int32_t>(d) > axis ? channels.inner
-                                                     : channels.size;
-    part *= shape[d];
-  }
-  return channels;
-}
-
-// Calls f(channel, run of elements) for all elements in order.
-template <class F>
-void for_each_run(const Channels& channels, F&& f) {
-  size_t at = 0;
-  for (int64_t o = 0; o < channels.outer; ++o)
-    for (int64_t c = 0; c < channels.size; ++c, at += static_cast<size_t>(channels.inner))
-      f(static_cast<size_t>(c), at, static_cast<size_t>(channels.inner));
-}
-
-Range hull(const Range& a, const Range& b) {
-  return {std::min(a.min, b.min), std::max(a.max, b.max)};
-}
+constexpr double largest_bias(Width width) { return width == Width::Wide ? 0x1p38 : 0x1p30; }
+constexpr double kWidestWeight = 127;
 
 }  // namespace
 
@@ -72,9 +43,8 @@ QuantParams params_of_range(const Range& range, DType dtype, bool symmetric) {
 
 QuantParams params_of_weights(std::span<const float> weights, std::span<const int64_t> shape,
                               int32_t axis) {
-  const Channels channels = channels_of(shape, weights.size(), axis);
-  std::vector<double> largest(static_cast<size_t>(channels.size), 0.0);
-  for_each_run(channels, [&](size_t c, size_t at, size_t n) {
+  std::vector<double> largest(num_channels(shape, axis), 0.0);
+  for_each_channel_run(shape, axis, [&](size_t c, size_t at, size_t n) {
     for (size_t i = at; i < at + n; ++i)
       largest[c] = std::max(largest[c], static_cast<double>(std::abs(weights[i])));
   });
@@ -84,18 +54,18 @@ QuantParams params_of_weights(std::span<const float> weights, std::span<const in
   params.axis = axis;
   for (const double magnitude : largest) {
     const double used = magnitude > 0 ? magnitude : widest > 0 ? widest : 1.0;
-    params.scales.push_back(static_cast<float>(std::max(used / kLargestWeight, kSmallestScale)));
+    params.scales.push_back(static_cast<float>(std::max(used / kWidestWeight, kSmallestScale)));
   }
   params.zero_points.assign(params.scales.size(), 0);
   return params;
 }
 
-bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias) {
+bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias, Width width) {
   bool widened = false;
   for (size_t i = 0; i < bias.size(); ++i) {
     float& scale = weights.scales[weights.scales.size() == 1 ? 0 : i];
-    const double needed =
-        std::abs(static_cast<double>(bias[i])) / (static_cast<double>(input_scale) * kLargestBias);
+    const double needed = std::abs(static_cast<double>(bias[i])) /
+                          (static_cast<double>(input_scale) * largest_bias(width));
     if (needed <= static_cast<double>(scale)) continue;
     scale = std::nextafter(static_cast<float>(needed), INFINITY);
     widened = true;
@@ -119,7 +89,7 @@ std::vector<T> quantize_values(std::span<const float> values, std::span<const in
       limit > 0 ? static_cast<double>(-limit) : static_cast<double>(std::numeric_limits<T>::min());
   const double high =
       limit > 0 ? static_cast<double>(limit) : static_cast<double>(std::numeric_limits<T>::max());
-  for_each_run(channels_of(shape, values.size(), params.axis), [&](size_t c, size_t at, size_t n) {
+  for_each_channel_run(shape, params.axis, [&](size_t c, size_t at, size_t n) {
     const auto scale = static_cast<double>(params.scales[c]);
     const auto zero = static_cast<double>(params.zero_points[c]);
     for (size_t i = at; i < at + n; ++i)
@@ -131,42 +101,49 @@ std::vector<T> quantize_values(std::span<const float> values, std::span<const in
 
 template std::vector<int8_t> quantize_values(std::span<const float>, std::span<const int64_t>,
                                              const QuantParams&, int64_t);
+template std::vector<int16_t> quantize_values(std::span<const float>, std::span<const int64_t>,
+                                              const QuantParams&, int64_t);
 template std::vector<int32_t> quantize_values(std::span<const float>, std::span<const int64_t>,
                                               const QuantParams&, int64_t);
+template std::vector<int64_t> quantize_values(std::span<const float>, std::span<const int64_t>,
+                                              const QuantParams&, int64_t);
 
-Result<std::vector<std::optional<QuantParams>>> assign_parameters(const Graph& graph,
-                                                                  const Plan& plan,
-                                                                  const Ranges& ranges) {
+Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const Ranges& ranges) {
   const auto range_of_tensor = [&](const Tensor* tensor) -> std::optional<Range> {
     if (!tensor->is_constant()) return ranges[tensor->id()];
     bool finite = true;
     const auto values = tensor->values<float>();
     return values.empty() ? Range{} : range_of(values, finite);
   };
+  const size_t forms = 2 * graph.tensor_id_bound();
   std::vector<const Tensor*> by_id(graph.tensor_id_bound(), nullptr);
-  std::vector<std::optional<Range>> of_group(graph.tensor_id_bound());
-  const auto widen = [&](uint32_t group, const std::optional<Range>& range) {
+  std::vector<std::optional<Range>> of_group(forms);
+  const auto widen = [&](FormId group, const std::optional<Range>& range) {
     if (range) of_group[group] = of_group[group] ? hull(*of_group[group], *range) : *range;
   };
+  constexpr Width kWidths[] = {Width::Narrow, Width::Wide};
   for (const Tensor* tensor : graph.tensors()) {
     by_id[tensor->id()] = tensor;
-    if (!plan.quantized[tensor->id()]) continue;
-    if (plan.observed[tensor->id()] && !ranges[tensor->id()] && !graph.is_unused(tensor))
-      return Error(Code::Internal, fmt::format("calibration never saw '{}'", tensor->name()));
-    if (plan.observed[tensor->id()] || tensor->is_constant())
-      widen(plan.group[tensor->id()], range_of_tensor(tensor));
+    for (const Width width : kWidths) {
+      const FormId form = form_id(tensor->id(), width);
+      if (!plan.quantized[form]) continue;
+      if (plan.observed[tensor->id()] && !ranges[tensor->id()] && !graph.is_unused(tensor))
+        return Error(Code::Internal, fmt::format("calibration never saw '{}'", tensor->name()));
+      if (plan.observed[tensor->id()] || tensor->is_constant())
+        widen(plan.group[form], range_of_tensor(tensor));
+    }
   }
-  for (uint32_t group = 0; group < plan.also.size(); ++group)
+  for (FormId group = 0; group < plan.also.size(); ++group)
     for (const uint32_t id : plan.also[group]) widen(group, range_of_tensor(by_id[id]));
 
-  std::vector<std::optional<QuantParams>> params(graph.tensor_id_bound());
-  for (const Tensor* tensor : graph.tensors()) {
-    if (!plan.quantized[tensor->id()]) continue;
-    const uint32_t group = plan.group[tensor->id()];
-    params[tensor->id()] = plan.fixed[group] ? *plan.fixed[group]
-                                             : params_of_range(of_group[group].value_or(Range{}),
-                                                               plan.target->activation,
-                                                               plan.target->symmetric_activations);
+  FormParams params(forms);
+  for (FormId form = 0; form < forms; ++form) {
+    if (!plan.quantized[form]) continue;
+    const FormId group = plan.group[form];
+    const Width width = width_of(form);
+    params[form] = plan.fixed[group] ? *plan.fixed[group]
+                                     : params_of_range(of_group[group].value_or(Range{}),
+                                                       activation_type(width), is_symmetric(width));
   }
   return params;
 }

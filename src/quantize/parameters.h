@@ -19,9 +19,28 @@ QuantParams params_of_range(const Range& range, DType dtype, bool symmetric);
 QuantParams params_of_weights(std::span<const float> weights, std::span<const int64_t> shape,
                               int32_t axis);
 // Widens scales where a bias would not fit: |bias| / (input scale x weight scale) must stay below
-// 2^30, half of what the accumulator holds. True when something was widened.
-bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias);
+// half of what the accumulator holds (2^30 on 32 bits, 2^38 of TFLite's 40 on 64 bits). True when
+// something was widened.
+bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias, Width width);
 QuantParams params_of_bias(const QuantParams& weights, float input_scale);
+
+// Calls f(channel, first element, number of elements) for all elements in order; axis -1: one
+// channel.
+template <class F>
+void for_each_channel_run(std::span<const int64_t> shape, int32_t axis, F&& f) {
+  int64_t outer = 1, channels = 1, inner = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto dimension = static_cast<int32_t>(d);
+    (axis < 0 || dimension > axis ? inner : dimension < axis ? outer : channels) *= shape[d];
+  }
+  size_t at = 0;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t c = 0; c < channels; ++c, at += static_cast<size_t>(inner))
+      f(static_cast<size_t>(c), at, static_cast<size_t>(inner));
+}
+inline size_t num_channels(std::span<const int64_t> shape, int32_t axis) {
+  return axis < 0 ? 1 : static_cast<size_t>(shape[static_cast<size_t>(axis)]);
+}
 
 // Nearest integers, ties away from zero, saturated to the type. `limit` bounds the magnitude where
 // the type's own range is not used fully (127 for weights); 0: none.
@@ -32,17 +51,24 @@ std::vector<T> quantize_values(std::span<const float> values, std::span<const in
 extern template std::vector<int8_t> quantize_values(std::span<const float>,
                                                     std::span<const int64_t>, const QuantParams&,
                                                     int64_t);
+extern template std::vector<int16_t> quantize_values(std::span<const float>,
+                                                     std::span<const int64_t>, const QuantParams&,
+                                                     int64_t);
 extern template std::vector<int32_t> quantize_values(std::span<const float>,
+                                                     std::span<const int64_t>, const QuantParams&,
+                                                     int64_t);
+extern template std::vector<int64_t> quantize_values(std::span<const float>,
                                                      std::span<const int64_t>, const QuantParams&,
                                                      int64_t);
 
 // What calibration saw, by tensor id; empty where nothing was observed.
 using Ranges = std::vector<std::optional<Range>>;
 
-// The parameters of every quantised tensor, by tensor id; constants that are activations of their
-// own included. A tensor that is read but was never observed: Internal.
-Result<std::vector<std::optional<QuantParams>>> assign_parameters(const Graph& graph,
-                                                                  const Plan& plan,
-                                                                  const Ranges& ranges);
+// By form; empty where the form is not used.
+using FormParams = std::vector<std::optional<QuantParams>>;
+
+// The parameters of every quantised form; constants that are activations of their own included. A
+// tensor that is read but was never observed: Internal.
+Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const Ranges& ranges);
 
 }  // namespace ec::quantize

@@ -26,20 +26,23 @@ class Planner {
       : graph_(graph),
         options_(options),
         order_(graph.topological()),
-        sets_(graph.tensor_id_bound()) {
+        sets_(2 * graph.tensor_id_bound()) {
+    const size_t tensors = graph.tensor_id_bound(), forms = 2 * tensors;
     plan_.target = &target;
     plan_.ops.resize(graph.operation_id_bound());
-    plan_.quantized.resize(graph.tensor_id_bound());
-    plan_.observed.resize(graph.tensor_id_bound());
-    plan_.fixed.resize(graph.tensor_id_bound());
-    plan_.also.resize(graph.tensor_id_bound());
+    plan_.quantized.resize(forms);
+    plan_.observed.resize(tensors);
+    plan_.stored.resize(tensors, options.width);
+    plan_.fixed.resize(forms);
+    plan_.also.resize(forms);
   }
 
   Plan run() {
     for (const Operation* op : order_) describe(*op);
     if (plan_.target->float_norms) keep_norms_in_float();
     keep_islands_in_float();
-    mark_tensors();
+    choose_stored_forms();
+    mark_forms();
     share_with_activations();
     share_along_single_operands();
     share_across_operands();
@@ -53,9 +56,14 @@ class Planner {
   void describe(const Operation& op) {
     OpPlan& entry = at(&op);
     if (!touches_reals(op)) return;
-    entry.rule = plan_.target->describe(op);
+    const Choice chosen = choice_of(op);
+    entry.width = width_of(op, chosen.precision);
+    entry.rule = plan_.target->describe(op, entry.width);
+    if (!entry.rule.integer && entry.rule.reason.empty()) entry.rule.reason = "no integer form";
+    if (entry.rule.integer && options_.weights_per_tensor) entry.rule.weights_axis = -1;
     entry.integer = entry.rule.integer;
     entry.reason = entry.rule.reason;
+    if (chosen.precision == Precision::Float && entry.integer) refuse(entry, chosen.reason);
     for (const std::string& pattern : options_.keep_float)
       for (const std::string& name : op.location().nodes)
         if (matches_glob(pattern, name)) refuse(entry, "--keep-float " + pattern);
@@ -72,6 +80,32 @@ class Planner {
   static void refuse(OpPlan& entry, std::string reason) {
     entry.integer = false;
     entry.reason = std::move(reason);
+  }
+
+  // The operation that computes this activation with itself; null where there is none.
+  const Operation* fused_into(const Operation& op) {
+    if (!is_activation_op(op) || op.input(0) == nullptr) return nullptr;
+    const Operation* before = op.input(0)->producer();
+    if (before == nullptr || !at(before).rule.fuses_activation) return nullptr;
+    return graph_.has_single_use(op.input(0)) ? before : nullptr;
+  }
+  Choice choice_of(const Operation& op) {
+    const Operation* owner = fused_into(op);
+    const auto found = options_.chosen.find((owner != nullptr ? *owner : op).id());
+    if (found != options_.chosen.end()) return found->second;
+    return {options_.width == Width::Wide ? Precision::Wide : Precision::Narrow, {}};
+  }
+  // Movement of data keeps the width of what it moves.
+  Width width_of(const Operation& op, Precision chosen) {
+    const Width wanted = chosen == Precision::Wide ? Width::Wide : Width::Narrow;
+    if (options_.chosen.count(op.id()) != 0 || op.inputs().empty()) return wanted;
+    const Tensor* moved = op.input(0);
+    if (moved == nullptr || moved->producer() == nullptr || !at(moved->producer()).integer)
+      return wanted;
+    const Width given = at(moved->producer()).width;
+    if (given == wanted) return wanted;
+    const OpRule rule = plan_.target->describe(op, given);
+    return rule.integer && rule.moves_data ? given : wanted;
   }
 
   static bool is_root(const Operation& op) {
@@ -135,24 +169,42 @@ class Planner {
     }
   }
 
-  void mark(const Tensor* tensor) {
-    plan_.quantized[tensor->id()] = true;
-    if (!tensor->is_constant()) plan_.observed[tensor->id()] = true;
-  }
-
-  void mark_tensors() {
+  // What integer operations give has their width; other tensors have the width of most who read
+  // them.
+  void choose_stored_forms() {
+    std::vector<int32_t> wide_readers(graph_.tensor_id_bound(), 0);
     for (const Operation* op : order_) {
       const OpPlan& entry = at(op);
       if (!entry.integer) continue;
-      for (size_t i = 0; i < op->inputs().size(); ++i)
-        if (op->input(i) != nullptr && entry.rule.role(i) == OperandRole::Activation)
-          mark(op->input(i));
+      for (const Tensor* operand : activations(*op))
+        wide_readers[operand->id()] += entry.width == Width::Wide ? 1 : -1;
+    }
+    for (const Tensor* tensor : graph_.tensors()) {
+      Width& stored = plan_.stored[tensor->id()];
+      if (tensor->producer() != nullptr && at(tensor->producer()).integer)
+        stored = at(tensor->producer()).width;
+      else if (wide_readers[tensor->id()] != 0)
+        stored = wide_readers[tensor->id()] > 0 ? Width::Wide : Width::Narrow;
+    }
+  }
+
+  void mark(const Tensor* tensor, Width width) {
+    plan_.quantized[form_id(tensor->id(), width)] = true;
+    if (!tensor->is_constant()) plan_.observed[tensor->id()] = true;
+  }
+
+  void mark_forms() {
+    for (const Operation* op : order_) {
+      const OpPlan& entry = at(op);
+      if (!entry.integer) continue;
+      for (const Tensor* operand : activations(*op)) mark(operand, entry.width);
       if (entry.rule.result == ResultRule::Plain) continue;
-      for (const Tensor* output : op->outputs()) mark(output);
+      for (const Tensor* output : op->outputs()) mark(output, entry.width);
     }
     if (!options_.integer_outputs) return;
     for (const Tensor* output : graph_.outputs())
-      if (is_real(output)) mark(output);
+      if (is_real(output) && options_.float_outputs.count(output->id()) == 0)
+        mark(output, plan_.stored[output->id()]);
   }
 
   // add -> relu: one operation on the target. The sum has the parameters of the relu's result, and
@@ -165,7 +217,8 @@ class Planner {
       if (!graph_.has_single_use(result)) continue;
       const Operation* next = result->uses()[0].op;
       if (!is_activation_op(*next) || !at(next).integer || result->uses()[0].index != 0) continue;
-      sets_.unite(result->id(), next->output()->id());
+      if (at(next).width != entry.width) continue;
+      sets_.unite(form_id(result->id(), entry.width), form_id(next->output()->id(), entry.width));
       plan_.observed[result->id()] = false;
     }
   }
@@ -180,7 +233,7 @@ class Planner {
 
   // A constant operand is quantised for this operation alone, with the parameters of the others; it
   // joins no set (it may be read elsewhere) but its range counts.
-  void include(uint32_t set_of, const Tensor* constant) {
+  void include(FormId set_of, const Tensor* constant) {
     extra_.push_back({set_of, constant->id()});
   }
 
@@ -192,38 +245,42 @@ class Planner {
   void set_fixed() {
     for (const Operation* op : order_)
       if (at(op).integer && at(op).rule.result == ResultRule::Fixed)
-        plan_.fixed[sets_.find(op->output()->id())] = at(op).rule.fixed;
+        plan_.fixed[sets_.find(form_id(op->output()->id(), at(op).width))] = at(op).rule.fixed;
   }
 
   // Through operations with one operand parameters pass unconditionally, prescribed ones included.
   void share_along_single_operands() {
     for_each_same_scale([&](const Operation& op, const std::vector<const Tensor*>& operands) {
       if (operands.size() > 1 || operands[0]->is_constant()) return;
-      for (const Tensor* output : op.outputs()) sets_.unite(operands[0]->id(), output->id());
+      const Width width = at(&op).width;
+      for (const Tensor* output : op.outputs())
+        sets_.unite(form_id(operands[0]->id(), width), form_id(output->id(), width));
     });
     set_fixed();
   }
 
   // Prescribed parameters that serve all operands: each has them, or is a constant within their
   // range.
-  std::optional<QuantParams> common_fixed(const std::vector<const Tensor*>& operands) {
+  std::optional<QuantParams> common_fixed(const std::vector<const Tensor*>& operands,
+                                          Width width) {
     std::optional<QuantParams> common;
     for (const Tensor* operand : operands) {
       if (operand->is_constant()) continue;
-      const auto& own = plan_.fixed[sets_.find(operand->id())];
+      const auto& own = plan_.fixed[sets_.find(form_id(operand->id(), width))];
       if (!own || (common && *common != *own)) return std::nullopt;
       common = own;
     }
     for (const Tensor* operand : operands)
-      if (common && operand->is_constant() && !holds(*common, *operand)) return std::nullopt;
+      if (common && operand->is_constant() && !holds(*common, *operand, width))
+        return std::nullopt;
     return common;
   }
-  bool holds(const QuantParams& params, const Tensor& constant) const {
+  static bool holds(const QuantParams& params, const Tensor& constant, Width width) {
     bool finite = true;
     const auto values = constant.values<float>();
     if (values.empty()) return true;
     const Range range = range_of(values, finite);
-    const DType dtype = plan_.target->activation;
+    const DType dtype = activation_type(width);
     const auto step = [&](float value) {
       return static_cast<double>(value) / static_cast<double>(params.scales[0]) +
              params.zero_points[0];
@@ -238,32 +295,36 @@ class Planner {
     for_each_same_scale([&](const Operation& op, const std::vector<const Tensor*>& operands) {
       const bool single = operands.size() == 1 && !operands[0]->is_constant();
       if (single) return;
-      const uint32_t result = op.output()->id();
-      for (const Tensor* output : op.outputs()) sets_.unite(result, output->id());
-      const bool all_alike = common_fixed(operands).has_value();
+      const Width width = at(&op).width;
+      const FormId result = form_id(op.output()->id(), width);
+      for (const Tensor* output : op.outputs())
+        sets_.unite(result, form_id(output->id(), width));
+      const bool all_alike = common_fixed(operands, width).has_value();
       for (const Tensor* operand : operands) {
-        const bool prescribed = plan_.fixed[sets_.find(operand->id())].has_value();
+        const FormId form = form_id(operand->id(), width);
+        const bool prescribed = plan_.fixed[sets_.find(form)].has_value();
         if (operand->is_constant() || (prescribed && !all_alike))
           include(result, operand);
         else
-          unite_keeping_fixed(operand->id(), result);
+          unite_keeping_fixed(form, result);
       }
     });
   }
-  void unite_keeping_fixed(uint32_t a, uint32_t b) {
+  void unite_keeping_fixed(FormId a, FormId b) {
     const std::optional<QuantParams> kept = plan_.fixed[sets_.find(a)];
     sets_.unite(a, b);
     if (kept) plan_.fixed[sets_.find(a)] = kept;
   }
 
   void finish() {
-    plan_.group.resize(graph_.tensor_id_bound());
-    for (uint32_t id = 0; id < plan_.group.size(); ++id) plan_.group[id] = sets_.find(id);
+    plan_.group.resize(2 * graph_.tensor_id_bound());
+    for (FormId id = 0; id < plan_.group.size(); ++id) plan_.group[id] = sets_.find(id);
     for (const auto& [set_of, tensor] : extra_) plan_.also[sets_.find(set_of)].push_back(tensor);
   }
 
   struct Extra {
-    uint32_t set_of, tensor;
+    FormId set_of;
+    uint32_t tensor;
   };
 
   const Graph& graph_;

@@ -5,6 +5,14 @@
 #include <chrono>
 
 #include "ops/op_def.h"
+#include "quantize/budget.h"
+#include "quantize/causes.h"
+#include "quantize/choose_ranges.h"
+#include "quantize/correct_bias.h"
+#include "quantize/kept_in_float.h"
+#include "quantize/mixed_ranges.h"
+#include "quantize/rescale.h"
+#include "quantize/shares.h"
 #include "quantize/verify.h"
 #include "support/progress.h"
 #include "support/strings.h"
@@ -14,29 +22,21 @@ namespace {
 
 constexpr StepInfo kSteps[] = {
     {"analyse", "which operations become integer, and which tensors share parameters"},
+    {"rescale", "channels made alike between neighbouring layers, where that was measured to help"},
     {"calibrate", "the range of every activation, in one pass over the samples"},
     {"assign", "scales and zero points, equal where the target wants them equal"},
-    {"convert", "integer weights, biases and operations; quantize and dequantize at the borders"},
+    {"weights", "integer weights, and biases that take back their mean error"},
+    {"budget", "layers raised to a wider type until the asked accuracy holds"},
+    {"convert", "integer operations; quantize and dequantize at the borders"},
     {"verify", "the rules that quantised graphs keep"},
     {"report", "error of every layer and of the outputs on samples kept apart"},
 };
 
-class Steps {
- public:
-  explicit Steps(std::vector<StepTime>& times) : times_(times) {}
-  template <class F>
-  auto run(size_t step, F&& f) {
-    const auto start = std::chrono::steady_clock::now();
-    auto result = f();
-    const auto took = std::chrono::steady_clock::now() - start;
-    times_.push_back(
-        {std::string(kSteps[step].name), std::chrono::duration<double, std::milli>(took).count()});
-    return result;
-  }
-
- private:
-  std::vector<StepTime>& times_;
-};
+// How many samples decide between methods, and how many runs the search for ranges may take.
+constexpr size_t kTrialSamples = 4;
+constexpr size_t kTrialRuns = 64, kManyTrialRuns = 4096;
+// Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
+constexpr size_t kShareRuns = 96, kMostShares = 400;
 
 Status refuse_quantized(const Graph& graph) {
   for (const Tensor* tensor : graph.tensors())
@@ -46,44 +46,221 @@ Status refuse_quantized(const Graph& graph) {
   return {};
 }
 
-void count_operations(const Graph& graph, const Plan& plan, QuantizeReport& report) {
-  for (const Operation* op : graph.topological()) {
-    const OpPlan& entry = plan.of(op);
-    if (entry.integer) {
-      ++report.integer_ops;
-    } else if (!entry.reason.empty()) {
-      ++report.float_ops;
-      report.kept_in_float.push_back(
-          {std::string(op->location().name()), std::string(op->def().name), entry.reason});
+class PtqRun {
+ public:
+  PtqRun(const Graph& graph, const QuantizeRequest& request, DiagnosticSink& sink)
+      : request_(request), sink_(sink), graph_(&graph) {
+    options_.integer_outputs = request.io != IoType::Float;
+    options_.keep_float = request.keep_float;
+    options_.width = request.width;
+    options_.weights_per_tensor = request.weights_per_tensor;
+  }
+
+  Result<QuantizeResult> run() {
+    EC_CHECK_OK(refuse_quantized(*graph_));
+    EC_CHECK_OK(describe());
+    EC_CHECK_OK(step([&] { return plan_ = make_plan(*graph_, *request_.target, options_), Status(); }));
+    split_ = split_samples(request_.samples->size(), request_.wanted_samples);
+    EC_CHECK_OK(step([&] { return rescale(); }));
+    EC_CHECK_OK(step([&] { return calibrate_all(); }));
+    EC_CHECK_OK(step([&] { return assign(); }));
+    EC_CHECK_OK(step([&] { return make_weights(); }));
+    EC_CHECK_OK(step([&] { return keep_budget(); }));
+    count_operations(*graph_, plan_, report());
+    warn_kept_in_float(report(), sink_);
+    EC_CHECK_OK(step([&]() -> Status {
+      EC_TRY(Conversion converted, convert(*graph_, plan_, params_, weights_, request_.io,
+                                           GraphForm::Integer));
+      result_.graph = std::move(converted.graph);
+      return {};
+    }));
+    EC_CHECK_OK(step([&] { return verify_quantized(*result_.graph, sink_); }));
+    EC_CHECK_OK(step([&] { return measure(); }));
+    record();
+    return std::move(result_);
+  }
+
+ private:
+  QuantizeReport& report() { return result_.report; }
+
+  template <class F>
+  Status step(F&& f) {
+    const auto start = std::chrono::steady_clock::now();
+    Status status = f();
+    const auto took = std::chrono::steady_clock::now() - start;
+    report().steps.push_back({std::string(kSteps[report().steps.size()].name),
+                              std::chrono::duration<double, std::milli>(took).count()});
+    return status;
+  }
+
+  Status describe() {
+    const bool wide = request_.width == Width::Wide;
+    // 16 bits have room for the extremes.
+    const std::string_view usual = wide ? "minmax" : all_observer_methods()[0].name;
+    method_ = find_observer_method(request_.method.empty() ? usual : request_.method);
+    if (method_ == nullptr)
+      return Error(Code::Usage,
+                   fmt::format("no calibration method '{}'", printable(request_.method)))
+          .hint("known: " + observer_method_names());
+    report().strategy = wide ? "a16w8" : "ptq";
+    report().target = request_.target->name;
+    report().method = method_->name;
+    report().io_type = io_type_name(request_.io);
+    report().preprocessing = request_.preprocessing.text();
+    return {};
+  }
+
+  Status rescale() {
+    if (request_.width == Width::Wide) return {};
+    EC_TRY(Rescaled rescaled,
+           rescale_channels(*graph_, *request_.target, options_, request_, split_.calibration));
+    for (MethodGain& gain : rescaled.gains) report().methods.push_back(std::move(gain));
+    if (rescaled.graph == nullptr) return {};
+    rescaled_ = std::move(rescaled.graph);
+    graph_ = rescaled_.get();
+    plan_ = make_plan(*graph_, *request_.target, options_);
+    return {};
+  }
+
+  Status calibrate_all() {
+    CalibrationOptions options;
+    options.method = method_;
+    options.observer = request_.observer;
+    options.threads = request_.threads;
+    options.progress = [](size_t done, size_t total) {
+      report_progress("calibrating", static_cast<int64_t>(done), static_cast<int64_t>(total));
+    };
+    EC_TRY(run_, calibrate(*graph_, plan_, *request_.samples, split_.calibration, options));
+    report().calibration_samples = run_.samples;
+    split_mixed_outputs();
+    check_input_ranges(*graph_, run_, request_.preprocessing, sink_);
+    return {};
+  }
+
+  // Results that join parts of very different size: as integers they would share one scale, as
+  // floats each part keeps its own.
+  void split_mixed_outputs() {
+    const std::vector<const Operation*> mixed = mixed_outputs(*graph_, plan_, run_);
+    if (mixed.empty()) return;
+    for (const Operation* op : mixed) {
+      options_.chosen[op->id()] = {Precision::Float,
+                                   "the ranges of its operands differ too much for one scale"};
+      for (const Tensor* output : outputs_behind(*graph_, *op))
+        options_.float_outputs.insert(output->id());
+      report().methods.push_back(
+          {"split-concat", true, 0, 0,
+           fmt::format("'{}' joins floats, its operands keep their own scales",
+                       printable(op->location().name()))});
     }
+    plan_ = make_plan(*graph_, *request_.target, options_);
   }
-}
 
-void warn_kept(const QuantizeReport& report, DiagnosticSink& sink) {
-  if (report.float_ops == 0) return;
-  Diagnostic warning(Code::KeptInFloat,
-                     fmt::format("{} of {} operations stay in floating point", report.float_ops,
-                                 report.float_ops + report.integer_ops));
-  warning.severity = Severity::Warning;
-  constexpr size_t kNamed = 10;
-  for (size_t i = 0; i < std::min(kNamed, report.kept_in_float.size()); ++i) {
-    const KeptInFloat& kept = report.kept_in_float[i];
-    warning.notes.push_back(
-        fmt::format("'{}' ({}): {}", printable(kept.name), kept.op, kept.reason));
+  Status open_trial() {
+    EC_TRY(trial_, Trial::create(*graph_, plan_, request_.threads));
+    for (const size_t index : spread(split_.calibration, kTrialSamples)) {
+      EC_TRY(std::vector<Value> sample, request_.samples->read(index));
+      EC_CHECK_OK(trial_->add_sample(std::move(sample)));
+    }
+    return {};
   }
-  if (report.kept_in_float.size() > kNamed)
-    warning.notes.push_back(
-        fmt::format("and {} more; --json lists all", report.kept_in_float.size() - kNamed));
-  sink.report(std::move(warning));
-}
 
-// What whoever finds the file later needs to feed it right.
-void record(Graph& graph, const QuantizeReport& report) {
-  auto& metadata = graph.metadata();
-  metadata["quantization"] = fmt::format("{} int8, {} calibration of {} samples", report.strategy,
-                                         report.method, report.calibration_samples);
-  metadata["preprocessing"] = report.preprocessing;
-}
+  Status assign() {
+    EC_CHECK_OK(open_trial());
+    const size_t runs = request_.high_effort ? kManyTrialRuns : kTrialRuns;
+    EC_TRY(run_.ranges, choose_ranges(*graph_, plan_, run_, *trial_, runs));
+    EC_TRY(params_, assign_parameters(*graph_, plan_, run_.ranges));
+    return {};
+  }
+
+  Result<double> sqnr(const LayerWeights& weights) {
+    EC_TRY(const OutputError error,
+           trial_->measure(round_all(*graph_, plan_, params_, weights)));
+    return error.sqnr_db();
+  }
+
+  Status make_weights() {
+    weights_ = round_weights(*graph_, plan_, params_);
+    for (const Operation* op : graph_->topological())
+      if (weights_[op->id()] && weights_[op->id()]->widened)
+        report().widened_weights.push_back(op->input(weights_[op->id()]->operand)->name());
+    if (request_.methods.correct_bias == Switch::Off) return {};
+    corrected_ = correct_biases(*graph_, plan_, run_, weights_);
+    MethodGain gain{"correct-bias", false, 0, 0, "mean error of rounded weights"};
+    EC_TRY(gain.before_db, sqnr(weights_));
+    EC_TRY(gain.after_db, sqnr(corrected_));
+    gain.applied =
+        request_.methods.correct_bias == Switch::On || gain.after_db > gain.before_db;
+    report().methods.push_back(gain);
+    if (gain.applied) weights_.swap(corrected_);
+    return {};
+  }
+
+  Status keep_budget() {
+    if (!request_.budget.asked()) return {};
+    EC_TRY(const std::vector<double> noise,
+           layer_noise(*graph_, plan_, params_, weights_, *trial_));
+    BudgetSearch search{*graph_, *request_.target, options_, run_, weights_, noise};
+    search.samples = request_.samples;
+    search.held_out = split_.held_out;
+    search.threads = request_.threads;
+    EC_TRY(BudgetResult result, meet_budget(search, request_.budget));
+    for (const uint32_t id : result.raised) {
+      const Operation* op = graph_->operation(id);
+      const bool wide = result.options.chosen.at(id).precision == Precision::Wide;
+      report().raised.push_back({std::string(op->location().name()), std::string(op->def().name),
+                                 wide ? "16-bit activations" : "float"});
+    }
+    if (result.raised.empty()) return {};
+    options_ = std::move(result.options);
+    plan_ = std::move(result.plan);
+    params_ = std::move(result.params);
+    weights_ = std::move(result.weights);
+    return open_trial();
+  }
+
+  Status measure() {
+    EC_TRY(const Conversion simulated,
+           convert(*graph_, plan_, params_, weights_, IoType::Float, GraphForm::Simulated));
+    EC_TRY(report().accuracy, measure_accuracy(*graph_, plan_, simulated, params_,
+                                               *request_.samples, split_.held_out,
+                                               request_.threads));
+    report().accuracy.held_out = !split_.overlap;
+    // Few samples suffice for shares; the runs of a deep network are bounded.
+    const auto layers = static_cast<size_t>(report().integer_ops);
+    if (request_.high_effort || layers <= kMostShares) {
+      trial_->keep_samples(std::max<size_t>(1, kShareRuns / std::max<size_t>(1, layers)));
+      EC_TRY(const std::vector<double> noise,
+             layer_noise(*graph_, plan_, params_, weights_, *trial_));
+      fill_shares(report().accuracy, noise);
+    }
+    name_causes(*graph_, plan_, run_, params_, report().accuracy);
+    return {};
+  }
+
+  // What whoever finds the file later needs to feed it right.
+  void record() {
+    auto& metadata = result_.graph->metadata();
+    metadata["quantization"] =
+        fmt::format("{} {}, {} calibration of {} samples", report().strategy,
+                    request_.width == Width::Wide ? "int16 activations, int8 weights" : "int8",
+                    report().method, report().calibration_samples);
+    metadata["preprocessing"] = report().preprocessing;
+  }
+
+  const QuantizeRequest& request_;
+  DiagnosticSink& sink_;
+  const Graph* graph_;
+  std::unique_ptr<Graph> rescaled_;
+  const ObserverMethod* method_ = nullptr;
+  PlanOptions options_;
+  Plan plan_;
+  SampleSplit split_;
+  CalibrationRun run_;
+  std::unique_ptr<Trial> trial_;
+  FormParams params_;
+  LayerWeights weights_, corrected_;  // the trial keeps layers of both
+  QuantizeResult result_;
+};
 
 }  // namespace
 
@@ -91,56 +268,18 @@ std::span<const StepInfo> ptq_steps() { return kSteps; }
 
 Result<QuantizeResult> run_ptq(const Graph& graph, const QuantizeRequest& request,
                                DiagnosticSink& sink) {
-  EC_CHECK_OK(refuse_quantized(graph));
-  QuantizeResult result;
-  QuantizeReport& report = result.report;
-  const ObserverMethod* method =
-      request.method.empty() ? &all_observer_methods()[0] : find_observer_method(request.method);
-  if (method == nullptr)
-    return Error(Code::Usage, fmt::format("no calibration method '{}'", printable(request.method)))
-        .hint("known: minmax, average");
-  report.strategy = "ptq";
-  report.target = request.target->name;
-  report.method = method->name;
-  report.io_type = io_type_name(request.io);
-  report.preprocessing = request.preprocessing.text();
+  return PtqRun(graph, request, sink).run();
+}
 
-  Steps steps(report.steps);
-  const Plan plan = steps.run(0, [&] {
-    return make_plan(graph, *request.target, {request.io != IoType::Float, request.keep_float});
-  });
-  count_operations(graph, plan, report);
-  warn_kept(report, sink);
-
-  const SampleSplit split = split_samples(request.samples->size(), request.wanted_samples);
-  EC_TRY(const CalibrationRun run, steps.run(1, [&] {
-    return calibrate(graph, plan, *request.samples, split.calibration,
-                     {method, request.threads, [](size_t done, size_t total) {
-                        report_progress("calibrating", static_cast<int64_t>(done),
-                                        static_cast<int64_t>(total));
-                      }});
-  }));
-  report.calibration_samples = run.samples;
-  check_input_ranges(graph, run, request.preprocessing, sink);
-
-  EC_TRY(const auto params,
-         steps.run(2, [&] { return assign_parameters(graph, plan, run.ranges); }));
-  EC_TRY(Conversion converted, steps.run(3, [&] {
-    return convert(graph, plan, params, request.io, GraphForm::Integer);
-  }));
-  report.widened_weights = std::move(converted.widened);
-  EC_CHECK_OK(steps.run(4, [&] { return verify_quantized(*converted.graph, sink); }));
-
-  EC_TRY(report.accuracy, steps.run(5, [&]() -> Result<AccuracyReport> {
-    EC_TRY(const Conversion simulated,
-           convert(graph, plan, params, IoType::Float, GraphForm::Simulated));
-    return measure_accuracy(graph, plan, simulated, params, *request.samples, split.held_out,
-                            request.threads);
-  }));
-  report.accuracy.held_out = !split.overlap;
-  record(*converted.graph, report);
-  result.graph = std::move(converted.graph);
-  return result;
+Result<QuantizeResult> run_a16w8(const Graph& graph, const QuantizeRequest& request,
+                                 DiagnosticSink& sink) {
+  if (!request.target->has_wide)
+    return Error(Code::Usage, fmt::format("target '{}' has no operations with 16-bit activations",
+                                          request.target->name))
+        .hint("use --quantize ptq, or another target");
+  QuantizeRequest wide = request;
+  wide.width = Width::Wide;
+  return PtqRun(graph, wide, sink).run();
 }
 
 }  // namespace ec::quantize

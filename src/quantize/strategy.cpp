@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include "quantize/ptq.h"
+#include "quantize/qat.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
 namespace {
 
 const Strategy kStrategies[] = {
-    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(),
+    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(), true,
      run_ptq},
+    {"a16w8", "int16 activations and int8 weights, ranges measured on calibration data",
+     ptq_steps(), true, run_a16w8},
+    {"qat", "integers with the scales and zero points that the model carries", qat_steps(), false,
+     run_qat},
 };
 
 }  // namespace
@@ -25,7 +30,10 @@ Result<const Strategy*> find_strategy(std::string_view name) {
     known.push_back(strategy.name);
   }
   std::string hint = did_you_mean(name, known);
-  if (hint.empty()) hint = "known: none, " + std::string(kStrategies[0].name) + " (or int8)";
+  if (hint.empty()) {
+    hint = "known: none, int8";
+    for (const Strategy& strategy : kStrategies) hint += ", " + std::string(strategy.name);
+  }
   return Error(Code::Usage, fmt::format("no quantisation '{}'", printable(name)))
       .hint(std::move(hint));
 }

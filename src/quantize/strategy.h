@@ -4,19 +4,50 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "quantize/accuracy.h"
+#include "quantize/observer.h"
+#include "quantize/recorded.h"
 
 namespace ec::quantize {
+
+// Whether a method that changes the numbers is used.
+enum class Switch : uint8_t {
+  Auto,  // where it was measured to help
+  On,
+  Off,
+};
+
+struct AccuracyMethods {
+  Switch equalize = Switch::Auto;      // ranges of weights, between neighbouring layers
+  Switch balance = Switch::Auto;       // ranges of activations against the weights behind them
+  Switch correct_bias = Switch::Auto;  // the mean error of rounded weights
+};
+
+// Without labels: against the float model, on samples kept apart. Layers are raised to a wider type
+// until it holds.
+struct AccuracyBudget {
+  std::optional<double> max_drop;  // of top-1 agreement, 0.01: one in a hundred may differ
+  std::optional<double> min_sqnr;  // of every output, in dB
+  bool asked() const { return max_drop || min_sqnr; }
+};
 
 struct QuantizeRequest {
   const TargetSpec* target = nullptr;
   SampleSource* samples = nullptr;
   size_t wanted_samples = 0;  // 0: what is there, at most kDefaultSamples
   std::string method;         // of the observers; empty: the default
+  ObserverOptions observer;
   IoType io = IoType::Float;
+  Width width = Width::Narrow;
+  bool weights_per_tensor = false;
+  AccuracyMethods methods;
+  bool high_effort = false;  // tries more, takes longer
+  AccuracyBudget budget;
+  RecordedWeights recorded;  // of the model before passes
   Preprocessing preprocessing;
   std::vector<std::string> keep_float;
   int threads = 1;
@@ -33,8 +64,24 @@ struct StepTime {
   double milliseconds = 0;
 };
 
+// What a method did to the SQNR of the outputs, measured with ranges and samples held equal.
+struct MethodGain {
+  std::string method;
+  bool applied = false;
+  double before_db = 0, after_db = 0;
+  std::string note;
+};
+
+// A layer that the budget raised.
+struct RaisedLayer {
+  std::string name, op;
+  std::string to;  // "16-bit activations" or "float"
+};
+
 struct QuantizeReport {
   std::string strategy, target, method, io_type, preprocessing;
+  std::vector<MethodGain> methods;
+  std::vector<RaisedLayer> raised;
   size_t calibration_samples = 0;
   int64_t integer_ops = 0, float_ops = 0;  // of those that compute on real numbers
   std::vector<KeptInFloat> kept_in_float;
@@ -56,6 +103,7 @@ struct Strategy {
   std::string_view name;
   std::string_view summary;
   std::span<const StepInfo> steps;
+  bool needs_samples = true;
   // `graph` is in the form the target's writer takes. It is not changed.
   Result<QuantizeResult> (*run)(const Graph& graph, const QuantizeRequest& request,
                                 DiagnosticSink& sink);

@@ -5,13 +5,16 @@ namespace {
 
 constexpr TargetSpec kSpecs[] = {
     {.name = "tflite",
+     .has_wide = true,
      .float_norms = true,
-     .describe = [](const Operation& op) { return describe_tflite_op(op, true); }},
+     .describe = [](const Operation& op,
+                    Width width) { return describe_tflite_op(op, width, true); }},
     // The Edge TPU compiler dates from before scales per channel in fully connected layers.
     {.name = "coral",
      .integers_only = true,
      .io_type = "int8",
-     .describe = [](const Operation& op) { return describe_tflite_op(op, false); }},
+     .describe = [](const Operation& op,
+                    Width width) { return describe_tflite_op(op, width, false); }},
 };
 
 }  // namespace

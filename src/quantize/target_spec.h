@@ -45,12 +45,21 @@ struct OpRule {
   }
 };
 
+// How many bits the activations of an operation have. Weights have 8 either way.
+enum class Width : uint8_t {
+  Narrow,  // 8 bits, affine; biases of 32 bits
+  Wide,    // 16 bits, symmetric; biases of 64 bits
+};
+constexpr DType activation_type(Width width) {
+  return width == Width::Wide ? DType::I16 : DType::I8;
+}
+constexpr DType bias_type(Width width) { return width == Width::Wide ? DType::I64 : DType::I32; }
+constexpr bool is_symmetric(Width width) { return width == Width::Wide; }
+
 struct TargetSpec {
   std::string_view name;
-  DType activation = DType::I8;
-  bool symmetric_activations = false;
-  DType weights = DType::I8;  // used from -127 to 127
-  DType bias = DType::I32;
+  // The target has operations with 16-bit activations.
+  bool has_wide = false;
   // Normalisations made of several operations (a root of a mean of squares) stay in floating point:
   // their intermediate values span more than 8 bits. For targets that mix both kinds freely.
   bool float_norms = false;
@@ -58,15 +67,15 @@ struct TargetSpec {
   bool integers_only = false;
   // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
   std::string_view io_type = "float";
-  OpRule (*describe)(const Operation& op) = nullptr;
+  OpRule (*describe)(const Operation& op, Width width) = nullptr;
 };
 
 std::span<const TargetSpec> all_target_specs();
 // Null for targets that compute in floating point only.
 const TargetSpec* find_target_spec(std::string_view target);
 
-// TFLite's int8 rules (quantization_spec). Fully connected weights have a scale per output channel,
-// or one for all where a runtime knows only that.
-OpRule describe_tflite_op(const Operation& op, bool dense_per_channel);
+// TFLite's rules (quantization_spec). Fully connected weights have a scale per output channel, or
+// one for all where a runtime knows only that.
+OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel);
 
 }  // namespace ec::quantize

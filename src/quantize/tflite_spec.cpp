@@ -1,4 +1,4 @@
-// The int8 rules of TFLite, one line per operation.
+// The integer rules of TFLite, one line per operation.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -38,6 +38,8 @@ OpRule fixed(float scale, int32_t zero_point) {
   rule.fixed = QuantParams{{scale}, {zero_point}, -1};
   return rule;
 }
+// Results between -1 and 1 on 16 bits.
+OpRule unit_wide() { return fixed(1.0f / 32768, 0); }
 OpRule plain_result(Roles roles) {
   OpRule rule = calibrated(std::move(roles));
   rule.result = ResultRule::Plain;
@@ -138,16 +140,21 @@ OpRule matmul(const Operation& op, bool per_channel) {
   return calibrated({kActivation, constant ? kWeights : kActivation});
 }
 
+// A bound of a clip: infinite where there is none, not-a-number where it is no constant.
+float clip_bound(const Operation& op, size_t operand, float otherwise) {
+  const Tensor* tensor = op.input(operand);
+  if (tensor == nullptr) return otherwise;
+  return is_float_constant(tensor) && tensor->type().num_elements() == 1
+             ? tensor->values<float>()[0]
+             : std::nanf("");
+}
+bool is_relu6(const Operation& op) {
+  return clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 6.0f;
+}
+
 // relu6 and its two relatives; other bounds have no operator.
 OpRule clip(const Operation& op) {
-  const auto bound = [&](size_t i, float otherwise) {
-    const Tensor* tensor = op.input(i);
-    if (tensor == nullptr) return otherwise;
-    return is_float_constant(tensor) && tensor->type().num_elements() == 1
-               ? tensor->values<float>()[0]
-               : std::nanf("");
-  };
-  const float low = bound(1, -INFINITY), high = bound(2, INFINITY);
+  const float low = clip_bound(op, 1, -INFINITY), high = clip_bound(op, 2, INFINITY);
   const bool known = is_fusable(Activation::Clip, low, high) || (low == 0.0f && high == 1.0f);
   if (!known) return no("its bounds are none of those TFLite has");
   return calibrated({kActivation, kPlain});
@@ -173,7 +180,7 @@ OpRule l2_norm(const Operation& op) {
   return fixed(1.0f / 128, 0);
 }
 
-OpRule describe_kind(const Operation& op, bool dense_per_channel) {
+OpRule narrow_rule(const Operation& op, bool dense_per_channel) {
   switch (op.kind()) {
     case OpKind::Conv:
       return conv(op);
@@ -268,10 +275,42 @@ OpRule describe_kind(const Operation& op, bool dense_per_channel) {
   }
 }
 
+// The operators that LiteRT has with 16-bit activations follow the rules of 8 bits, but for
+// prescribed results.
+OpRule wide_rule(const Operation& op, bool dense_per_channel) {
+  switch (op.kind()) {
+    case OpKind::Sigmoid:
+    case OpKind::Tanh:
+      return unit_wide();
+    case OpKind::Softmax:
+      return softmax_like(op, unit_wide());
+    case OpKind::Clip:
+      if (!is_relu6(op)) return no("its bounds have no operator with 16 bits");
+      break;
+    case OpKind::Elu:
+    case OpKind::HardSwish:
+    case OpKind::Prelu:
+    case OpKind::SquaredDifference:
+    case OpKind::LogSoftmax:
+    case OpKind::LpNorm:
+    case OpKind::ReduceSum:
+    case OpKind::ArgMax:
+    case OpKind::ArgMin:
+    case OpKind::GatherNd:
+    case OpKind::DepthToSpace:
+    case OpKind::SpaceToDepth:
+      return no(fmt::format("{} has no form with 16-bit activations in TFLite", op.def().name));
+    default:
+      break;
+  }
+  return narrow_rule(op, dense_per_channel);
+}
+
 }  // namespace
 
-OpRule describe_tflite_op(const Operation& op, bool dense_per_channel) {
-  OpRule rule = describe_kind(op, dense_per_channel);
+OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel) {
+  OpRule rule = width == Width::Wide ? wide_rule(op, dense_per_channel)
+                                     : narrow_rule(op, dense_per_channel);
   if (!rule.integer) return rule;
   // Only real numbers are quantised; shape arithmetic uses the same ops on integers.
   for (size_t i = 0; i < op.inputs().size(); ++i)

@@ -27,7 +27,7 @@ Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
   for (uint32_t s = 0; s < p.steps.size(); ++s) {
     Step& step = p.steps[s];
     if (step.alias) {
-      if (p.options.observer) p.observe(step);
+      p.show(step);
       continue;
     }
     const double begin = p.options.profile ? now() : 0.0;
@@ -36,7 +36,7 @@ Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
       step.seconds += now() - begin;
       ++step.runs;
     }
-    if (p.options.observer) p.observe(step);
+    p.show(step);
     if (step.dynamic) p.release_dynamic(step, s);
   }
   return p.take_outputs(buffers);
@@ -134,10 +134,14 @@ void Program::release_dynamic(const Step& step, uint32_t index) {
     if (tensor != nullptr) release(tensor);
 }
 
-void Program::observe(const Step& step) {
+void Program::show(const Step& step) {
+  if (!options.observer && !options.editor) return;
   for (const Tensor* tensor : step.op->outputs()) {
     const TensorState& t = state(tensor);
-    if (t.storage != Storage::None) options.observer(*tensor, t.view());
+    if (t.storage == Storage::None) continue;
+    if (options.editor && t.is_static && t.storage != Storage::Constant)
+      options.editor(*tensor, {t.dtype, t.shape, t.data, nullptr});
+    if (options.observer) options.observer(*tensor, t.view());
   }
 }
 

@@ -91,7 +91,7 @@ struct Program {
   Status run_dynamic(Step& step);
   Status run_fast(Step& step, std::byte* scratch);
   void release_dynamic(const Step& step, uint32_t index);
-  void observe(const Step& step);
+  void show(const Step& step);  // to the editor and the observer
   Result<std::vector<Value>> take_outputs(std::vector<Buffer>& buffers);
 };
 

@@ -65,7 +65,7 @@ TEST(Parameters, ValuesSaturate) {
 TEST(Parameters, ScalesWidenForALargeBias) {
   QuantParams weights{{1e-6f, 1e-2f}, {0, 0}, 0};
   const float bias[] = {1000.0f, 1.0f};
-  EXPECT_TRUE(fit_bias(weights, 0.01f, bias));
+  EXPECT_TRUE(fit_bias(weights, 0.01f, bias, Width::Narrow));
   EXPECT_GT(weights.scales[0], 1e-6f);
   EXPECT_EQ(weights.scales[1], 1e-2f);
   const QuantParams params = params_of_bias(weights, 0.01f);
@@ -73,13 +73,14 @@ TEST(Parameters, ScalesWidenForALargeBias) {
   const auto stored = quantize_values<int32_t>(bias, shape, params);
   EXPECT_LT(std::abs(stored[0]), std::numeric_limits<int32_t>::max() / 2 + 2);
   EXPECT_NEAR(static_cast<double>(stored[0]) * static_cast<double>(params.scales[0]), 1000.0, 0.01);
-  EXPECT_FALSE(fit_bias(weights, 0.01f, bias));
+  EXPECT_FALSE(fit_bias(weights, 0.01f, bias, Width::Narrow));
 }
 
 TEST(Observer, MinMaxAndAverage) {
   const float a[] = {1, 2, 3}, b[] = {-1, 100, 0, 0, 0, 0, 0, 0, 0, 5};
-  for (const ObserverMethod& method : all_observer_methods()) {
-    const auto observer = method.make();
+  for (const std::string_view name : {"minmax", "average", "auto"}) {
+    const ObserverMethod& method = *find_observer_method(name);
+    const auto observer = method.make({});
     EXPECT_EQ(observer->range(), (Range{0, 0}));
     observer->observe(a);
     EXPECT_EQ(observer->range(), (Range{1, 3}));

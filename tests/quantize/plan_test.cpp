@@ -18,7 +18,7 @@ class Planned {
     return plan_.of(find(tensor)->producer()).reason;
   }
   bool same(std::string_view a, std::string_view b) const {
-    return plan_.group[find(a)->id()] == plan_.group[find(b)->id()];
+    return plan_.group[plan_.stored_form(find(a))] == plan_.group[plan_.stored_form(find(b))];
   }
   bool observed(std::string_view name) const { return plan_.observed[find(name)->id()]; }
 
@@ -29,7 +29,7 @@ class Planned {
     for (const auto& [tensor, range] : given) ranges[find(tensor)->id()] = range;
     const auto all = assign_parameters(*graph_, plan_, ranges);
     EXPECT_TRUE(all.ok());
-    const auto& found = (*all)[find(name)->id()];
+    const auto& found = (*all)[plan_.stored_form(find(name))];
     EXPECT_TRUE(found.has_value()) << name;
     return found.value_or(QuantParams{{0}, {0}, -1});
   }

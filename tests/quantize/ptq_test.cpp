@@ -4,61 +4,18 @@
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "passes/harness.h"
+#include "quantize/quantized_text.h"
 #include "quantize/verify.h"
-#include "support/random.h"
 
 namespace ec::quantize {
 namespace {
 
-std::vector<std::vector<Value>> noise(const Graph& graph, size_t count) {
-  std::vector<std::vector<Value>> samples;
-  RandomState random(5);
-  for (size_t i = 0; i < count; ++i) {
-    std::vector<Value> sample;
-    for (const Tensor* input : graph.inputs()) {
-      std::vector<float> values(static_cast<size_t>(*input->type().num_elements()));
-      for (float& value : values) value = static_cast<float>(random.uniform() * 4 - 2);
-      sample.push_back(Value::of<float>(input->shape()->sizes(), std::span<const float>(values)));
-    }
-    samples.push_back(std::move(sample));
-  }
-  return samples;
-}
-
-struct Quantized {
-  std::unique_ptr<Graph> source;
-  QuantizeResult result;
-  DiagnosticSink sink;
-
-  const Graph& graph() const { return *result.graph; }
-  int count(OpKind kind) const { return test::count_kind(graph(), kind); }
-  const TensorType& type(std::string_view tensor) const {
-    const Tensor* found = graph().find_tensor(tensor);
-    EXPECT_NE(found, nullptr) << tensor;
-    return found->type();
-  }
-};
-
 Quantized quantize_text(const std::string& text, IoType io = IoType::Float,
                         std::string_view target = "tflite") {
-  Quantized q;
-  q.source = test::graph_from(text);
-  std::vector<ModelInput> inputs;
-  for (const Tensor* input : q.source->inputs()) inputs.push_back({input->name(), input->type()});
-  auto samples = samples_in_memory(noise(*q.source, 24), inputs);
-  EXPECT_TRUE(samples.ok());
-  QuantizeRequest request;
+  QuantizeRequest request = plain_request();
   request.target = find_target_spec(target);
-  request.samples = samples->get();
   request.io = io;
-  Result<QuantizeResult> result = run_ptq(*q.source, request, q.sink);
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message());
-  if (result.ok()) {
-    q.result = std::move(*result);
-    for (const Diagnostic& fault : verify(*q.result.graph)) ADD_FAILURE() << fault.message;
-  }
-  return q;
+  return quantize_text(test::graph_from(text), request);
 }
 
 const char* const kNetwork =
@@ -196,14 +153,15 @@ TEST(Ptq, PadValuesFollowTheInput) {
 TEST(Ptq, IntegerKernelsAgreeWithTheSimulation) {
   const Quantized q = quantize_text(kNetwork);
   const Plan plan = make_plan(*q.source, *find_target_spec("tflite"), {});
-  std::vector<std::optional<QuantParams>> params(q.source->tensor_id_bound());
+  FormParams params(2 * q.source->tensor_id_bound());
   for (const Tensor* tensor : q.source->tensors()) {
-    if (!plan.quantized[tensor->id()]) continue;
+    if (!plan.quantized[plan.stored_form(tensor)]) continue;
     const std::string name = tensor->is_input() ? tensor->name() + "_quantized" : tensor->name();
-    params[tensor->id()] = q.type(name).quant;
+    params[plan.stored_form(tensor)] = q.type(name).quant;
   }
+  const LayerWeights weights = round_weights(*q.source, plan, params);
   const Result<Conversion> simulated =
-      convert(*q.source, plan, params, IoType::Float, GraphForm::Simulated);
+      convert(*q.source, plan, params, weights, IoType::Float, GraphForm::Simulated);
   ASSERT_TRUE(simulated.ok());
   for (const std::vector<Value>& sample : noise(*q.source, 4)) {
     const auto expected = interpret(*simulated->graph, sample);

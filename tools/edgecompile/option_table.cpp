@@ -95,6 +95,26 @@ Status set_threads(Settings& s, std::string_view value) {
     return usage_error(fmt::format("--threads {} is beyond 1024", value));
   return {};
 }
+Result<double> parse_number(std::string_view option, std::string_view text, double least,
+                            double most) {
+  const std::optional<double> value = parse_double(text);
+  if (!value || !(*value >= least && *value <= most))
+    return usage_error(fmt::format("--{} needs a number from {} to {}, not '{}'", option, least,
+                                   most, printable(text)));
+  return *value;
+}
+Status set_percentile(Settings& s, std::string_view v) {
+  EC_TRY(s.compile.calibration_percentile, parse_number("calibration-percentile", v, 50, 100));
+  return {};
+}
+Status set_max_drop(Settings& s, std::string_view v) {
+  EC_TRY(s.compile.max_drop, parse_number("max-drop", v, 0, 1));
+  return {};
+}
+Status set_min_sqnr(Settings& s, std::string_view v) {
+  EC_TRY(s.compile.min_sqnr, parse_number("min-sqnr", v, 0, 120));
+  return {};
+}
 Status set_calibration_samples(Settings& s, std::string_view value) {
   EC_TRY(s.compile.calibration_samples, parse_count("calibration-samples", value, 1));
   return {};
@@ -184,7 +204,7 @@ constexpr OptionDef kOptions[] = {
      [](Settings& s, std::string_view v) { return s.compile.stop_after = v, Status(); }},
 
     {"quantize", 'q', "HOW", "Quantisation", kQuantize, Complete::Nothing,
-     "none, or ptq (int8): integers with ranges measured on calibration data (default: none; for the verb: ptq)",
+     "none; ptq (int8): integers with ranges measured on calibration data; a16w8: the same with 16-bit activations (default: none; for the verb: ptq)",
      [](Settings& s, std::string_view v) { return s.compile.quantize = v, Status(); }},
     {"calibration-data", 0, "PATH", "Quantisation", kQuantize, Complete::File,
      "examples of the input: a picture, a folder of pictures or arrays, a .npy or .npz file, a .txt list of files, or `random`",
@@ -192,8 +212,29 @@ constexpr OptionDef kOptions[] = {
     {"calibration-samples", 0, "N", "Quantisation", kQuantize, Complete::Nothing,
      "use N of the examples, spread over all of them (default: all, at most 1000)", set_calibration_samples},
     {"calibration-method", 0, "METHOD", "Quantisation", kQuantize, Complete::Nothing,
-     "how ranges are chosen: minmax or average (default: minmax)",
+     "how ranges are chosen: auto (what gives better outputs, tensor by tensor), minmax, average, percentile, mse (histogram) or kl (default: auto)",
      [](Settings& s, std::string_view v) { return s.compile.calibration_method = v, Status(); }},
+    {"calibration-percentile", 0, "P", "Quantisation", kQuantize, Complete::Nothing,
+     "share of the values that the method percentile holds, in percent (default: 99.999)", set_percentile},
+    {"weights", 0, "HOW", "Quantisation", kQuantize, Complete::Nothing,
+     "scales of weights: per-channel, where the target has them, or per-tensor (default: per-channel)",
+     [](Settings& s, std::string_view v) { return s.compile.weights = v, Status(); }},
+    {"equalize", 0, "auto|on|off", "Quantisation", kQuantize, Complete::Nothing,
+     "make the weights of neighbouring layers alike, channel by channel (default: auto: with --weights per-tensor, where it helps)",
+     [](Settings& s, std::string_view v) { return s.compile.equalize = v, Status(); }},
+    {"balance", 0, "auto|on|off", "Quantisation", kQuantize, Complete::Nothing,
+     "make the channels of activations alike at the cost of the weights behind them (default: auto: where it helps)",
+     [](Settings& s, std::string_view v) { return s.compile.balance = v, Status(); }},
+    {"correct-bias", 0, "auto|on|off", "Quantisation", kQuantize, Complete::Nothing,
+     "let biases take back the mean error of rounded weights (default: auto: where it helps)",
+     [](Settings& s, std::string_view v) { return s.compile.correct_bias = v, Status(); }},
+    {"effort", 0, "normal|high", "Quantisation", kQuantize, Complete::Nothing,
+     "high: try more ranges, measure every layer by itself; takes longer (default: normal)",
+     [](Settings& s, std::string_view v) { return s.compile.effort = v, Status(); }},
+    {"max-drop", 0, "X", "Quantisation", kQuantize, Complete::Nothing,
+     "share of samples whose top-1 may differ from the float model's, 0.01; layers are raised to 16 bits or float until it holds, exit 5 if it cannot", set_max_drop},
+    {"min-sqnr", 0, "DB", "Quantisation", kQuantize, Complete::Nothing,
+     "least SQNR of every output against the float model; as --max-drop", set_min_sqnr},
     {"mean", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
      "subtracted from pixels, one value or one per channel: 0.485,0.456,0.406 (default: 0)", set_mean},
     {"std", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
@@ -211,7 +252,7 @@ constexpr OptionDef kOptions[] = {
      "how pictures get the input's size: crop, crop:256 (shorter side to 256, then the middle) or stretch (default: crop)",
      [](Settings& s, std::string_view v) { return s.compile.resize = v, Status(); }},
     {"io-type", 0, "TYPE", "Quantisation", kQuantize, Complete::Nothing,
-     "inputs and outputs of the quantised model: float, int8 or uint8 (default: int8 for coral, else float)",
+     "inputs and outputs of the quantised model: float, int8, uint8, or int16 with a16w8 (default: int8 for coral, else float)",
      [](Settings& s, std::string_view v) { return s.compile.io_type = v, Status(); }},
     {"keep-float", 0, "PATTERN", "Quantisation", kQuantize, Complete::Nothing,
      "leave operations whose name matches (* and ?) in floating point; may be repeated",

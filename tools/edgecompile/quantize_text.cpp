@@ -26,18 +26,45 @@ std::string outputs_table(const quantize::AccuracyReport& accuracy) {
 std::string layers_table(const quantize::AccuracyReport& accuracy) {
   std::vector<const quantize::LayerAccuracy*> layers;
   for (const quantize::LayerAccuracy& layer : accuracy.layers) layers.push_back(&layer);
+  // By what they cost at the outputs where that was measured.
   std::stable_sort(layers.begin(), layers.end(), [](const auto* a, const auto* b) {
+    if (a->mixes_ranges != b->mixes_ranges) return a->mixes_ranges;
+    if (a->own_share && b->own_share) return *a->own_share > *b->own_share;
     return a->error.sqnr_db() < b->error.sqnr_db();
   });
   if (layers.size() > kWorstLayers) layers.resize(kWorstLayers);
-  TextTable table({"Worst layers", "Operation", "SQNR", "Cosine", "Error / step", "Clipped"});
+  TextTable table(
+      {"Worst layers", "Operation", "Share", "SQNR", "Cosine", "Error / step", "Clipped"});
   for (const quantize::LayerAccuracy* layer : layers)
     table.add({printable(layer->name.empty() ? layer->tensor : layer->name, 60), layer->op,
+               layer->own_share ? fmt::format("{:.0f} %", *layer->own_share * 100)
+                                : std::string("-"),
                fmt::format("{:.1f} dB", layer->error.sqnr_db()),
                fmt::format("{:.5f}", layer->error.cosine()),
                fmt::format("{:.2f}", layer->error.rmse() / static_cast<double>(layer->scale)),
                fmt::format("{:.2f} %", layer->error.clip_rate() * 100)});
-  return table.text();
+  std::string out = table.text();
+  for (const quantize::LayerAccuracy* layer : layers)
+    if (!layer->cause.empty())
+      out += fmt::format("\n  '{}': {}\n    {}\n", printable(layer->name, 60), layer->cause,
+                         layer->advice);
+  return out;
+}
+
+std::string methods_text(const quantize::QuantizeReport& report) {
+  std::string out;
+  for (const quantize::MethodGain& gain : report.methods)
+    out += fmt::format("  {} ({}): outputs {:.1f} dB -> {:.1f} dB, {}\n", gain.method, gain.note,
+                       gain.before_db, gain.after_db, gain.applied ? "used" : "not used");
+  if (report.raised.empty()) return out;
+  out += fmt::format("  raised for the asked accuracy: {} of {} operations\n", report.raised.size(),
+                     report.integer_ops + report.float_ops);
+  for (size_t i = 0; i < std::min(kWorstLayers, report.raised.size()); ++i)
+    out += fmt::format("    '{}' ({}) to {}\n", printable(report.raised[i].name, 60),
+                       report.raised[i].op, report.raised[i].to);
+  if (report.raised.size() > kWorstLayers)
+    out += fmt::format("    and {} more; --json lists all\n", report.raised.size() - kWorstLayers);
+  return out;
 }
 
 }  // namespace
@@ -48,6 +75,7 @@ std::string quantize_text(const quantize::QuantizeReport& report) {
       "  calibrated on {} samples ({}; {})\n",
       report.strategy, report.integer_ops, report.integer_ops + report.float_ops, report.io_type,
       report.calibration_samples, report.method, report.preprocessing);
+  out += methods_text(report);
   const quantize::AccuracyReport& accuracy = report.accuracy;
   if (accuracy.samples == 0) return out;
   out +=

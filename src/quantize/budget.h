@@ -1,0 +1,33 @@
+// Raises layers to a wider type until the asked accuracy holds: as few as the order of their own
+// error allows.
+#pragma once
+
+#include "quantize/strategy.h"
+#include "quantize/weights.h"
+
+namespace ec::quantize {
+
+struct BudgetSearch {
+  const Graph& graph;
+  const TargetSpec& target;
+  const PlanOptions& options;
+  const CalibrationRun& run;
+  const LayerWeights& weights;       // of the plan without raised layers
+  const std::vector<double>& noise;  // by operation id: what each layer costs by itself
+  SampleSource* samples = nullptr;
+  std::span<const size_t> held_out = {};
+  int threads = 1;
+};
+
+struct BudgetResult {
+  std::vector<uint32_t> raised;  // operation ids, the worst first
+  PlanOptions options;
+  Plan plan;
+  FormParams params;
+  LayerWeights weights;
+};
+
+// AccuracyNotMet where raising every layer that can be raised does not help enough.
+Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget);
+
+}  // namespace ec::quantize

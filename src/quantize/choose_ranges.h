@@ -1,0 +1,14 @@
+// Which of several candidate ranges serves a tensor best, decided by what it does to the outputs.
+#pragma once
+
+#include "quantize/calibrate.h"
+#include "quantize/trial.h"
+
+namespace ec::quantize {
+
+// Tries the candidates of all tensors together first, then of one group of tensors at a time, those
+// whose candidates differ most first, until `runs` runs of the network are used up.
+Result<Ranges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
+                             Trial& trial, size_t runs);
+
+}  // namespace ec::quantize

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Quantised ONNX models to .tflite: every scale and zero point stays, results differ by a step at most.
+
+    qdq_check.py [--edgecompile PATH] [--out DIR]
+
+Needs onnx, onnxruntime and ai-edge-litert. Makes small networks, quantises them with ONNX Runtime's
+quantize_static (QDQ and QOperator, per tensor and per channel, int8 and uint8), compiles them with
+`-t tflite` and compares the file with the ONNX graph, executed in floating point.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def network(rng):
+    """Convolutions with and without activation, depthwise, residual, pooling, a linear layer."""
+    weights = {
+        "w1": rng.normal(0, 0.3, (8, 3, 3, 3)), "b1": rng.normal(0, 0.1, 8),
+        "w2": rng.normal(0, 0.3, (8, 1, 3, 3)), "b2": rng.normal(0, 0.1, 8),
+        "w3": rng.normal(0, 0.3, (8, 8, 1, 1)), "b3": rng.normal(0, 0.1, 8),
+        "w4": rng.normal(0, 0.3, (10, 8)), "b4": rng.normal(0, 0.1, 10),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], "stem", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c1"], ["r1"], "stem_relu"),
+        helper.make_node("Conv", ["r1", "w2", "b2"], ["c2"], "depthwise", group=8, pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c2"], ["r2"], "depthwise_relu"),
+        helper.make_node("Conv", ["r2", "w3", "b3"], ["c3"], "project"),
+        helper.make_node("Add", ["r1", "c3"], ["a"], "residual"),
+        helper.make_node("MaxPool", ["a"], ["m"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["m"], ["p"], "global_pool"),
+        helper.make_node("Flatten", ["p"], ["f"], "flatten"),
+        helper.make_node("Gemm", ["f", "w4", "b4"], ["y"], "head", transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+class Samples(CalibrationDataReader):
+    def __init__(self, rng, count=16):
+        self.samples = iter([{"x": rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32)} for _ in range(count)])
+
+    def get_next(self):
+        return next(self.samples, None)
+
+
+def onnx_parameters(model):
+    """Scales with zero points (of uint8 moved to int8) in use, and the scales of weights."""
+    values = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    activations, weights = set(), set()
+    for node in model.graph.node:
+        pairs = []
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            pairs = [(node.input[1], node.input[2], node.input[0])]
+        elif node.op_type in ("QLinearConv", "QLinearMatMul", "QLinearAdd", "QGemm"):
+            result = 7 if node.op_type == "QGemm" else 6
+            pairs = [(node.input[1], node.input[2], node.input[0]), (node.input[4], node.input[5], node.input[3])]
+            pairs.append((node.input[result], node.input[result + 1], node.output[0]))
+        elif node.op_type == "QLinearGlobalAveragePool":
+            pairs = [(node.input[1], node.input[2], node.input[0]), (node.input[3], node.input[4], node.output[0])]
+        for scale, zero, tensor in pairs:
+            scale, zero = values[scale], values[zero]
+            if zero.dtype == np.int32:
+                continue  # a bias: its scale is a product
+            if tensor in values:
+                weights.update(np.float32(s) for s in np.atleast_1d(scale))
+            else:
+                shift = 128 if zero.dtype == np.uint8 else 0
+                activations.add((np.float32(scale), int(zero) - shift))
+    return activations, weights
+
+
+def tflite_parameters(interpreter):
+    activations, weights = set(), set()
+    for detail in interpreter.get_tensor_details():
+        scales, zeros = detail["quantization_parameters"]["scales"], detail["quantization_parameters"]["zero_points"]
+        if detail["dtype"] != np.int8 or not len(scales):
+            continue
+        if len(scales) > 1 or (len(detail["shape"]) in (2, 4) and detail["shape"][0] > 1):
+            weights.update(np.float32(s) for s in scales)
+        else:
+            activations.add((np.float32(scales[0]), int(zeros[0])))
+    return activations, weights
+
+
+class OnnxRuntime:
+    """The graph as it stands, in floating point."""
+
+    def __init__(self, path):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def __call__(self, x):
+        return self.session.run(None, {"x": x})[0]
+
+
+class OurSession:
+    """For quantised operators: ONNX Runtime's 8-bit kernels saturate on CPUs without VNNI."""
+
+    def __init__(self, program, path, folder):
+        self.program, self.path, self.folder = program, path, folder
+
+    def __call__(self, x):
+        np.save(self.folder / "x.npy", x)
+        subprocess.run([self.program, "run", str(self.path), "--reference", "-i", f"x={self.folder / 'x.npy'}", "-o", str(self.folder)],
+                       check=True, capture_output=True)
+        return np.load(self.folder / "y.npy")
+
+
+def check(name, model_path, program, folder):
+    out = folder / f"{name}.tflite"
+    done = subprocess.run([program, str(model_path), "-t", "tflite", "-o", str(out), "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        return {"model": name, "ok": False, "reason": (done.stdout + done.stderr)[-400:]}
+    report = json.loads(done.stdout)["result"]
+    interpreter = Interpreter(str(out), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    theirs, their_weights = onnx_parameters(onnx.load(model_path))
+    ours, our_weights = tflite_parameters(interpreter)
+    expected_of = OnnxRuntime(model_path) if name.startswith("QDQ") else OurSession(program, model_path, folder)
+    entry, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    step = max(scale for scale, _ in theirs)
+    worst = 0.0
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        x = rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32)
+        expected = expected_of(x)
+        interpreter.set_tensor(entry["index"], x.transpose(0, 2, 3, 1).copy() if entry["shape"][-1] == 3 else x)
+        interpreter.invoke()
+        worst = max(worst, float(np.abs(interpreter.get_tensor(result["index"]) - expected).max()))
+    quantization = report.get("quantization", {})
+    row = {
+        "model": name, "parameters": len(theirs), "missing": sorted(map(str, ours - theirs)),
+        "weights_differ": len(their_weights ^ our_weights), "largest_error_in_steps": worst / float(step),
+        "integer_operations": quantization.get("integer_operations"), "float_operations": quantization.get("float_operations"),
+    }  # fmt: skip
+    row["ok"] = not row["missing"] and row["weights_differ"] == 0 and row["largest_error_in_steps"] <= 1.01 and not row["float_operations"]
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        rng = np.random.default_rng(5)
+        source = folder / "float.onnx"
+        onnx.save(network(rng), source)
+        for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+            for per_channel in (False, True):
+                for activation in (QuantType.QInt8, QuantType.QUInt8):
+                    name = f"{form.name}_{'channel' if per_channel else 'tensor'}_{activation.name}"
+                    path = folder / f"{name}.onnx"
+                    quantize_static(source, path, Samples(np.random.default_rng(6)), quant_format=form, per_channel=per_channel,
+                                    activation_type=activation, weight_type=QuantType.QInt8)
+                    rows.append(check(name, path, arguments.edgecompile, folder))
+                    print(json.dumps(rows[-1], default=str), flush=True)
+    if arguments.out:
+        out = pathlib.Path(arguments.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "qdq_check.json").write_text(json.dumps(rows, indent=1, default=str) + "\n")
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+// What is done for accuracy, and what is said about it.
+#include <cmath>
+
+#include "ops/kernel.h"
+#include "quantize/qat.h"
+#include "quantize/quantized_text.h"
+
+namespace ec::quantize {
+namespace {
+
+// Random weights for every constant of more than one element.
+std::unique_ptr<Graph> with_weights(const std::string& text) {
+  auto graph = test::graph_from(text);
+  RandomState random(7);
+  for (Tensor* tensor : graph->tensors()) {
+    if (!tensor->is_constant() || tensor->dtype() != DType::F32 ||
+        tensor->values<float>().size() < 2)
+      continue;
+    std::vector<float> values(tensor->values<float>().size());
+    for (float& value : values) value = static_cast<float>(random.uniform() - 0.5);
+    graph->set_constant_data(tensor, tensor->type(),
+                             Blob::copy_of(std::span<const float>(values)));
+  }
+  return graph;
+}
+
+const char* const kLayers =
+    "graph @g(%x: f32[1,8,8,4]) -> (y = %y) {\n"
+    "  %w1 = const f32[8,3,3,4] splat(0) %b1 = const f32[8] splat(0)\n"
+    "  %w2 = const f32[8,3,3,8] splat(0) %b2 = const f32[8] splat(0)\n"
+    "  %w3 = const f32[8,3,3,8] splat(0) %b3 = const f32[8] splat(0)\n"
+    "  %c1 = conv(%x, %w1, %b1) {layout=nhwc, activation=relu} loc(\"first\" : \"Conv\")\n"
+    "  %c2 = conv(%c1, %w2, %b2) {layout=nhwc, activation=relu} loc(\"second\" : \"Conv\")\n"
+    "  %y = conv(%c2, %w3, %b3) {layout=nhwc} loc(\"third\" : \"Conv\")\n}";
+
+const LayerAccuracy* layer_named(const Quantized& q, std::string_view name) {
+  for (const LayerAccuracy& layer : q.result.report.accuracy.layers)
+    if (layer.name == name) return &layer;
+  return nullptr;
+}
+
+TEST(Methods, DefaultIsNotWorseThanPlainRanges) {
+  const auto graph = with_weights(kLayers);
+  const Quantized plain = quantize_text(graph->clone(), plain_request());
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  const Quantized best = quantize_text(graph->clone(), request);
+  EXPECT_GE(best.result.report.accuracy.outputs[0].error.sqnr_db(),
+            plain.result.report.accuracy.outputs[0].error.sqnr_db() - 1.5);
+  EXPECT_EQ(best.result.report.method, "auto");
+}
+
+TEST(Methods, SharesOfAllLayersMakeOne) {
+  const Quantized q = quantize_text(with_weights(kLayers), plain_request());
+  double sum = 0;
+  for (const char* name : {"first", "second", "third"}) {
+    const LayerAccuracy* layer = layer_named(q, name);
+    ASSERT_NE(layer, nullptr) << name;
+    ASSERT_TRUE(layer->own_share.has_value()) << name;
+    EXPECT_GT(*layer->own_share, 0) << name;
+    sum += *layer->own_share;
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+TEST(Methods, WideActivationsAreMuchCloser) {
+  const auto graph = with_weights(kLayers);
+  const Quantized narrow = quantize_text(graph->clone(), plain_request());
+  const Quantized wide = quantize_text(graph->clone(), plain_request(), run_a16w8);
+  EXPECT_EQ(wide.type("c1").dtype, DType::I16);
+  EXPECT_EQ(wide.type("c1").quant->zero_points[0], 0);
+  EXPECT_EQ(wide.type("w1").dtype, DType::I8);
+  EXPECT_EQ(wide.type("b1").dtype, DType::I64);
+  EXPECT_GT(wide.result.report.accuracy.outputs[0].error.sqnr_db(),
+            narrow.result.report.accuracy.outputs[0].error.sqnr_db() + 3);
+  // The integer graph computes what the simulation promised.
+  for (const std::vector<Value>& sample : noise(*graph, 2)) {
+    const auto expected = interpret(*graph, sample), got = interpret(wide.graph(), sample);
+    ASSERT_TRUE(expected.ok() && got.ok());
+    const auto e = expected->at(0).as<float>(), g = got->at(0).as<float>();
+    double signal = 0, error = 0;
+    for (size_t i = 0; i < e.size(); ++i) {
+      signal += static_cast<double>(e[i]) * static_cast<double>(e[i]);
+      error += std::pow(static_cast<double>(e[i]) - static_cast<double>(g[i]), 2);
+    }
+    EXPECT_GT(10 * std::log10(signal / error), 38);
+  }
+}
+
+TEST(Methods, WideIsRefusedByNameWhereTheTargetLacksIt) {
+  const auto graph = with_weights(kLayers);
+  QuantizeRequest request = plain_request();
+  request.target = find_target_spec("coral");
+  DiagnosticSink sink;
+  const auto result = run_a16w8(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message().find("coral"), std::string::npos);
+}
+
+TEST(Budget, RaisesUntilItHoldsAndNoFurther) {
+  const auto graph = with_weights(kLayers);
+  QuantizeRequest request = plain_request();
+  const double plain =
+      quantize_text(graph->clone(), request).result.report.accuracy.outputs[0].error.sqnr_db();
+  request.budget.min_sqnr = plain + 2;
+  const Quantized some = quantize_text(graph->clone(), request);
+  EXPECT_FALSE(some.result.report.raised.empty());
+  EXPECT_LT(some.result.report.raised.size(), 3u);
+  EXPECT_GE(some.result.report.accuracy.outputs[0].error.sqnr_db(), plain + 2);
+  request.budget.min_sqnr = plain - 5;
+  EXPECT_TRUE(quantize_text(graph->clone(), request).result.report.raised.empty());
+}
+
+TEST(Budget, SaysWhenItCannotBeMet) {
+  const auto graph = with_weights(kLayers);
+  std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
+  auto samples = samples_in_memory(noise(*graph, 24), inputs);
+  QuantizeRequest request = plain_request();
+  request.target = find_target_spec("coral");
+  request.samples = samples->get();
+  request.budget.min_sqnr = 90;
+  DiagnosticSink sink;
+  const auto result = run_ptq(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
+}
+
+TEST(Causes, AnOutlierChannelIsNamed) {
+  auto graph = with_weights(kLayers);
+  Tensor* weights = graph->find_tensor("w1");
+  std::vector<float> values(weights->values<float>().begin(), weights->values<float>().end());
+  for (size_t i = 0; i < 36; ++i) values[5 * 36 + i] *= 500;  // output channel 5
+  graph->set_constant_data(weights, weights->type(), Blob::copy_of(std::span<const float>(values)));
+  const Quantized q = quantize_text(std::move(graph), plain_request());
+  bool named = false;
+  for (const LayerAccuracy& layer : q.result.report.accuracy.layers)
+    named |= layer.cause.find("outlier channel") == 0 &&
+             layer.cause.find("channel 5") != std::string::npos;
+  EXPECT_TRUE(named);
+}
+
+std::string boxes_and_scores(const std::string& behind) {
+  return "graph @g(%x: f32[1,64]) -> (y = %y) {\n"
+         "  %k = const f32[] splat(640) %boxes = mul(%x, %k) loc(\"boxes\" : \"Mul\")\n"
+         "  %scores = sigmoid(%x) loc(\"scores\" : \"Sigmoid\")\n"
+         "  %j = concat(%boxes, %scores) {axis=1} loc(\"join\" : \"Concat\")\n" +
+         behind + "\n}";
+}
+
+TEST(Causes, AConcatThatMixesRangesIsNamed) {
+  const Quantized q = quantize_text(test::graph_from(boxes_and_scores("%y = relu(%j)")),
+                                    plain_request());
+  const LayerAccuracy* join = layer_named(q, "join");
+  ASSERT_NE(join, nullptr);
+  EXPECT_EQ(join->cause.find("wide range mix"), 0u) << join->cause;
+}
+
+TEST(Methods, PartsOfAMixedResultKeepTheirScales) {
+  for (const IoType io : {IoType::Float, IoType::Int8}) {
+    QuantizeRequest request = plain_request();
+    request.io = io;
+    const Quantized q =
+        quantize_text(test::graph_from(boxes_and_scores("%s = const i64[2] dense[2,64] "
+                                                        "%y = reshape(%j, %s)")),
+                      request);
+    EXPECT_EQ(q.graph().outputs()[0]->dtype(), DType::F32);
+    EXPECT_EQ(q.type("scores").quant->scales[0], 1.0f / 256);
+    for (const std::vector<Value>& sample : noise(*q.source, 2)) {
+      if (io == IoType::Int8) break;
+      const auto expected = interpret(*q.source, sample), got = interpret(q.graph(), sample);
+      ASSERT_TRUE(expected.ok() && got.ok());
+      for (size_t i = 64; i < 128; ++i)
+        EXPECT_NEAR(expected->at(0).as<float>()[i], got->at(0).as<float>()[i], 0.02f);
+    }
+  }
+}
+
+// --- parameters that the model carries ---------------------------------------------------------
+
+const char* const kRounded =
+    "graph @g(%x: f32[1,4,4,2]) -> (y = %y) {\n"
+    "  %sx = const f32[] splat(0.05) %zx = const u8[] splat(120)\n"
+    "  %sy = const f32[] splat(0.1) %zy = const i8[] splat(-3)\n"
+    "  %k = const f32[2,1,1,2] dense[0.5, -0.25, 1, 0.125]\n"
+    "  %q = quantize(%x, %sx, %zx) {dtype=u8} %d = dequantize(%q, %sx, %zx)\n"
+    "  %c = conv(%d, %k) {layout=nhwc, activation=relu} loc(\"layer\" : \"Conv\")\n"
+    "  %p = max_pool(%c) {kernel=[2,2], layout=nhwc}\n"
+    "  %r = quantize(%p, %sy, %zy) {dtype=i8} %y = dequantize(%r, %sy, %zy)\n}";
+
+TEST(Qat, KeepsEveryParameter) {
+  const auto graph = test::graph_from(kRounded);
+  EXPECT_TRUE(has_rounding_pairs(*graph));
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  request.recorded["layer"] = {{0.25f, 0.125f}, {0, 0}, 0};
+  DiagnosticSink sink;
+  const auto result = run_qat(*graph, request, sink);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  const Graph& made = *result->graph;
+  EXPECT_EQ(result->report.integer_ops, 2);
+  const Operation* conv = nullptr;
+  for (const Operation* op : made.topological())
+    if (op->kind() == OpKind::Conv) conv = op;
+  ASSERT_NE(conv, nullptr);
+  // uint8 moves by 128.
+  EXPECT_EQ(conv->input(0)->type().quant, (QuantParams{{0.05f}, {-8}, -1}));
+  EXPECT_EQ(conv->input(1)->type().quant, (QuantParams{{0.25f, 0.125f}, {0, 0}, 0}));
+  EXPECT_EQ(conv->input(1)->values<int8_t>()[0], 2);
+  EXPECT_EQ(conv->input(1)->values<int8_t>()[2], 8);
+  EXPECT_EQ(conv->output()->type().quant, (QuantParams{{0.1f}, {-3}, -1}));
+  for (const std::vector<Value>& sample : noise(*graph, 3)) {
+    const auto expected = interpret(*graph, sample), got = interpret(made, sample);
+    ASSERT_TRUE(expected.ok() && got.ok()) << got.error().message();
+    const auto e = expected->at(0).as<float>(), g = got->at(0).as<float>();
+    for (size_t i = 0; i < e.size(); ++i) EXPECT_NEAR(e[i], g[i], 0.1001f);
+  }
+}
+
+TEST(Qat, AModelWithoutParametersIsRefused) {
+  const auto graph = test::graph_from(kLayers);
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  DiagnosticSink sink;
+  const auto result = run_qat(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Code::NoTrainedRanges);
+}
+
+TEST(Qat, OperationsWithoutRangesStayFloat) {
+  const auto graph = test::graph_from(
+      "graph @g(%x: f32[1,4]) -> (y = %y) {\n"
+      "  %s = const f32[] splat(0.05) %z = const i8[] splat(0)\n"
+      "  %q = quantize(%x, %s, %z) {dtype=i8} %d = dequantize(%q, %s, %z)\n"
+      "  %a = add(%d, %d) loc(\"open\" : \"Add\") %y = relu(%a)\n}");
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  DiagnosticSink sink;
+  const auto result = run_qat(*graph, request, sink);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->report.integer_ops, 0);
+  ASSERT_FALSE(result->report.kept_in_float.empty());
+  EXPECT_EQ(result->report.kept_in_float[0].name, "open");
+}
+
+}  // namespace
+}  // namespace ec::quantize
