@@ -1,6 +1,7 @@
 """Options, verbs, help, lists: what needs no model."""
 
 import json
+import re
 import subprocess
 import time
 import unittest
@@ -20,6 +21,13 @@ class Usage(Case):
         self.assertIn("--per-op", self.good("bench", "--help").out)
         self.assertNotIn("--per-op", self.good("inspect", "--help").out)
         self.assertEqual(self.good("help", "run").out, self.good("run", "--help").out)
+
+    def test_help_and_pages_have_every_option(self):
+        script = self.good("completion", "bash").out
+        options = set(re.findall(r"--[a-z][a-z-]+", script))
+        self.assertIn("--max-drop", options)
+        for text in (self.good("--help").out, self.good("help", "--markdown").out):
+            self.assertEqual(sorted(o for o in options if o not in text), [])
 
     def test_help_is_fast(self):
         times = []

@@ -12,8 +12,6 @@ namespace ec::cli {
 namespace {
 
 constexpr size_t kWidth = 96;
-constexpr std::string_view kOptionGroups[] = {"Model",     "Optimisation", "Run",
-                                              "Benchmark", "Output",       "General"};
 constexpr std::string_view kVerbGroups[] = {"Work", "Lists", "Shell"};
 
 // Text in lines of at most kWidth; all but the first indented.
@@ -34,6 +32,15 @@ std::string wrap(std::string_view text, size_t indent) {
   return out;
 }
 
+// In the order of the table, so that no option can be left out.
+std::vector<std::string_view> option_groups() {
+  std::vector<std::string_view> groups;
+  for (const OptionDef& option : all_options())
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
+      groups.push_back(option.group);
+  return groups;
+}
+
 std::string option_label(const OptionDef& option) {
   std::string label = option.short_name ? fmt::format("-{}, ", option.short_name) : "    ";
   label += fmt::format("--{}", option.name);
@@ -42,8 +49,8 @@ std::string option_label(const OptionDef& option) {
 }
 
 void append_options(std::string& out, VerbSet only, bool all) {
-  constexpr size_t kColumn = 32;
-  for (const std::string_view group : kOptionGroups) {
+  constexpr size_t kColumn = 36;
+  for (const std::string_view group : option_groups()) {
     std::string block;
     for (const OptionDef& option : all_options()) {
       if (option.group != group) continue;
@@ -122,7 +129,7 @@ std::string cli_markdown() {
                        verb.arguments.empty() ? "" : fmt::format("`{}`", cell(verb.arguments)),
                        cell(verb.summary));
   out += "\n## Options\n";
-  for (const std::string_view group : kOptionGroups) {
+  for (const std::string_view group : option_groups()) {
     out += fmt::format("\n### {}\n\n| Option | Verbs | Meaning |\n|---|---|---|\n", group);
     for (const OptionDef& option : all_options())
       if (option.group == group)
