@@ -7,7 +7,7 @@ namespace {
 
 // A range has to reduce the noise by this much: smaller gains are those of the samples tried, not of
 // samples to come.
-constexpr double kWorthwhile = 0.97;
+constexpr double kWorthwhile = 0.97, kWorthwhileAlone = 0.95;
 
 class Chooser {
  public:
@@ -71,7 +71,7 @@ class Chooser {
       if (k == before) continue;
       choice_[group] = k;
       EC_TRY(const double noise_now, noise());
-      if (noise_now >= kWorthwhile * best_) continue;
+      if (noise_now >= kWorthwhileAlone * best_) continue;
       best_ = noise_now;
       best = k;
     }

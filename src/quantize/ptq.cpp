@@ -32,9 +32,12 @@ constexpr StepInfo kSteps[] = {
     {"report", "error of every layer and of the outputs on samples kept apart"},
 };
 
-// How many samples decide between methods, and how many runs the search for ranges may take.
-constexpr size_t kTrialSamples = 4;
-constexpr size_t kTrialRuns = 64, kManyTrialRuns = 4096;
+// The search for ranges may take this many products, in at least and at most so many runs.
+constexpr double kTrialWork = 3e10, kHighEffort = 16;
+constexpr size_t kFewestRuns = 64, kMostRuns = 4096;
+// Samples that decide: enough that a choice holds for others, few enough that several choices can
+// be tried.
+constexpr size_t kFewestSamples = 4, kMostSamples = 64, kChoices = 16;
 // Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
 constexpr size_t kShareRuns = 96, kMostShares = 400;
 
@@ -155,9 +158,17 @@ class PtqRun {
     plan_ = make_plan(*graph_, *request_.target, options_);
   }
 
+  size_t trial_runs() const {
+    const double work = kTrialWork * (request_.high_effort ? kHighEffort : 1);
+    return static_cast<size_t>(std::clamp(work / std::max(1.0, work_of_run(*graph_)),
+                                          static_cast<double>(kFewestRuns),
+                                          static_cast<double>(kMostRuns)));
+  }
+
   Status open_trial() {
     EC_TRY(trial_, Trial::create(*graph_, plan_, request_.threads));
-    for (const size_t index : spread(split_.calibration, kTrialSamples)) {
+    const size_t samples = std::clamp(trial_runs() / kChoices, kFewestSamples, kMostSamples);
+    for (const size_t index : spread(split_.calibration, samples)) {
       EC_TRY(std::vector<Value> sample, request_.samples->read(index));
       EC_CHECK_OK(trial_->add_sample(std::move(sample)));
     }
@@ -166,8 +177,7 @@ class PtqRun {
 
   Status assign() {
     EC_CHECK_OK(open_trial());
-    const size_t runs = request_.high_effort ? kManyTrialRuns : kTrialRuns;
-    EC_TRY(run_.ranges, choose_ranges(*graph_, plan_, run_, *trial_, runs));
+    EC_TRY(run_.ranges, choose_ranges(*graph_, plan_, run_, *trial_, trial_runs()));
     EC_TRY(params_, assign_parameters(*graph_, plan_, run_.ranges));
     return {};
   }

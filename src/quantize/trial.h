@@ -63,6 +63,9 @@ class Trial {
   Status failure_;
 };
 
+// Multiplications and moved elements of one run, about: what trials of this graph cost.
+double work_of_run(const Graph& graph);
+
 // In place: to the nearest step and back, saturated.
 void round_to_steps(std::span<float> values, const QuantParams& params, DType dtype);
 
