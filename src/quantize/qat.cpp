@@ -121,7 +121,10 @@ class QatRun {
     const std::vector<Operation*> order = graph_->topological();
     for (const Operation* op : order) {
       const OpRule rule = request_.target->describe(*op, Width::Narrow);
-      if (!rule.integer || rule.result != ResultRule::SameScale || op->input(0) == nullptr)
+      // Training tools watch no means: they have the range of what they average.
+      const bool mean = op->kind() == OpKind::ReduceMean || op->kind() == OpKind::GlobalAvgPool;
+      if (!rule.integer || (rule.result != ResultRule::SameScale && !mean) ||
+          op->input(0) == nullptr)
         continue;
       size_t operands = 0;
       for (size_t i = 0; i < op->inputs().size(); ++i)

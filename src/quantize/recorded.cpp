@@ -1,8 +1,11 @@
 #include "quantize/recorded.h"
 
+#include <algorithm>
+
 #include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "quantize/parameters.h"
+#include "support/rounding.h"
 
 namespace ec::quantize {
 namespace {
@@ -76,10 +79,25 @@ std::optional<PairParams> constant_params(const Operation& op) {
   }
 }
 
+namespace {
+
+// A dequantize of stored integers, or of real weights that are rounded first (fake quantisation).
+bool gives_constant(const Operation& op) {
+  if (op.kind() != OpKind::Dequantize) return false;
+  const Tensor* stored = op.input(0);
+  if (stored->is_constant()) return true;
+  const Operation* before = stored->producer();
+  return before != nullptr && before->kind() == OpKind::Quantize &&
+         before->input(0)->is_constant() && before->input(0)->dtype() == DType::F32 &&
+         constant_params(*before).has_value();
+}
+
+}  // namespace
+
 RecordedWeights record_weights(const Graph& graph) {
   RecordedWeights recorded;
   for (const Operation* op : graph.topological()) {
-    if (op->kind() != OpKind::Dequantize || !op->input(0)->is_constant()) continue;
+    if (!gives_constant(*op)) continue;
     const std::optional<PairParams> found = constant_params(*op);
     if (!found || found->dtype != DType::I8) continue;
     // Through reshapes and transposes that exporters put in front of linear layers.
@@ -110,17 +128,40 @@ std::vector<float> real_values(const Tensor& stored, const QuantParams& params, 
   return reals;
 }
 
+// Real weights to the nearest step and back.
+std::vector<float> rounded_values(const Tensor& reals, const PairParams& pair) {
+  const auto values = reals.values<float>();
+  std::vector<float> rounded(values.size());
+  const auto low = static_cast<double>(lowest_integer(pair.dtype));
+  const auto high = static_cast<double>(highest_integer(pair.dtype));
+  for_each_channel_run(reals.shape()->sizes(), pair.params.axis,
+                       [&](size_t c, size_t at, size_t n) {
+                         const size_t k = pair.params.scales.size() == 1 ? 0 : c;
+                         const auto scale = static_cast<double>(pair.params.scales[k]);
+                         const auto zero = static_cast<double>(pair.params.zero_points[k]);
+                         for (size_t i = at; i < at + n; ++i) {
+                           const double steps =
+                               round_half_even(static_cast<double>(values[i]) / scale) + zero;
+                           rounded[i] = static_cast<float>(
+                               scale * (std::clamp(steps, low, high) - zero));
+                         }
+                       });
+  return rounded;
+}
+
 std::optional<std::vector<float>> real_constant(const Operation& dequantize) {
   std::optional<PairParams> found = constant_params(dequantize);
-  const Tensor& stored = *dequantize.input(0);
-  if (!found || !stored.is_constant() || dequantize.output()->dtype() != DType::F32)
+  if (!found || !gives_constant(dequantize) || dequantize.output()->dtype() != DType::F32)
     return std::nullopt;
+  const Operation* before = dequantize.input(0)->producer();
+  const Tensor& stored = before != nullptr ? *before->input(0) : *dequantize.input(0);
   if (found->params.scales.size() == 1) found->params.axis = -1;
   const auto rank = static_cast<int32_t>(stored.shape()->rank());
   if (found->params.axis >= rank) return std::nullopt;
   if (found->params.axis >= 0 &&
       num_channels(stored.shape()->sizes(), found->params.axis) != found->params.scales.size())
     return std::nullopt;
+  if (before != nullptr) return rounded_values(stored, *found);
   switch (stored.dtype()) {
     case DType::I8:
       return real_values<int8_t>(stored, found->params, 0);

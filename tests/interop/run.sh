@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|tflite|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+#   tests/interop/run.sh [nodes|tflite|torch|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -49,6 +49,13 @@ compare_tflite() {
   return $status
 }
 
+# PyTorch archives with recorded results: no PyTorch needed.
+compare_torch() {
+  local data=${EC_SHARED_DATA:-../shared/data}
+  [ -d "$data/torchscript" ] || { echo "torch_check: no $data, skipped"; return 0; }
+  "$python" tests/interop/torch_check.py build/bin/edgecompile "$data/torchscript" "$data/torch213"
+}
+
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
@@ -63,6 +70,9 @@ python="$work/peers/bin/python"
 failed=0
 if [ "$what" = tflite ] || [ "$what" = all ]; then
   compare_tflite || failed=1
+fi
+if [ "$what" = torch ] || [ "$what" = all ]; then
+  compare_torch || failed=1
 fi
 if [ "$what" = nodes ] || [ "$what" = all ]; then
   "$python" tests/interop/node_tests.py --suite 1.21.0 --with-ort --out "$work/results" || failed=1

@@ -48,7 +48,10 @@ std::shared_ptr<Instance> Interpreter::new_instance(std::string class_name,
 Status Interpreter::load() {
   Unpickler::Hooks hooks;
   hooks.set_state = [this](const std::shared_ptr<Instance>& object, TorchValue state) -> Status {
+    // What loading sets, in methods it calls too, is no state that a run changes.
+    const size_t before = changed_state_.size();
     EC_TRY(const TorchValue ignored, call_method(object, "__setstate__", {std::move(state)}));
+    changed_state_.resize(before);
     (void)ignored;
     return {};
   };
