@@ -133,6 +133,7 @@ struct Int8TileArgs {
   int64_t groups = 0;  // of four bytes, per tap
   const int8_t* b = nullptr;
   int32_t* sums = nullptr;
+  int64_t columns = kInt8Panel;  // of the panel that are wanted; the others may be left out
 };
 
 /// One output pixel of a depthwise convolution on signed bytes.

@@ -295,17 +295,16 @@ class ProductOp final : public PreparedOp {
     int32_t row_sums[kInt8Rows] = {};
     if (weight_zero_ != 0) sum_rows(pointers, rows, row_sums);
     for (int64_t c = 0; c < columns_; c += kInt8Panel) {
+      const int64_t wanted = std::min(kInt8Panel, columns_ - c);
       table_->int8_tile(
-          {pointers, rows, taps, groups_, packed_.data() + c * taps * groups_ * 4, sums});
+          {pointers, rows, taps, groups_, packed_.data() + c * taps * groups_ * 4, sums, wanted});
       for (int64_t r = 0; weight_zero_ != 0 && r < rows; ++r)
-        for (int64_t i = 0; i < kInt8Panel; ++i)
+        for (int64_t i = 0; i < wanted; ++i)
           sums[r * kInt8Panel + i] -= weight_zero_ * row_sums[r];
       for (int64_t r = 0; stage_.rounds_reals() && r < rows; ++r)
-        stage_.finish_reals(sums + r * kInt8Panel, c, std::min(kInt8Panel, columns_ - c),
-                            y + r * columns_ + c);
+        stage_.finish_reals(sums + r * kInt8Panel, c, wanted, y + r * columns_ + c);
       for (int64_t r = 0; !stage_.rounds_reals() && r < rows; ++r)
-        table_->int8_requantize(sums + r * kInt8Panel, c, std::min(kInt8Panel, columns_ - c), q,
-                                y + r * columns_ + c);
+        table_->int8_requantize(sums + r * kInt8Panel, c, wanted, q, y + r * columns_ + c);
     }
     if (!is_signed_) turn_highest_bits(y, rows * columns_);
   }

@@ -16,8 +16,6 @@ using Word = __m512i;
 using Word = __m256i;
 #endif
 
-constexpr Index kVectors = kInt8Panel / kLanes;
-
 #if defined(__AVX2__)
 
 #if defined(__AVX512F__)
@@ -115,7 +113,7 @@ void requantize(const int32_t* sums, int64_t first, int64_t n, const Requantize&
 // Bytes 0 and 2, then 1 and 3, of every word, multiplied as 16-bit numbers.
 template <int M>
 void tile_pairs(const Int8TileArgs& t) {
-  for (Index j = 0; j < kVectors; ++j) {
+  for (Index j = 0; j * kLanes < t.columns; ++j) {
     Word acc[M];
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) acc[i] = set_word(0);
@@ -244,7 +242,7 @@ void requantize(const int32_t* sums, int64_t first, int64_t n, const Requantize&
 
 void tile(const Int8TileArgs& t) {
   for (Index i = 0; i < t.rows; ++i)
-    for (Index j = 0; j < kInt8Panel; ++j) {
+    for (Index j = 0; j < t.columns; ++j) {
       int32_t sum = 0;
       const int8_t* b = t.b + j * 4;
       for (Index tap = 0; tap < t.taps; ++tap) {
