@@ -11,7 +11,7 @@ inline constexpr int kMaxNesting = 1500;
 // Method and function calls inside each other.
 inline constexpr int kMaxCalls = 150;
 // Statements that run at all: loops are unrolled, so this bounds them, too.
-inline constexpr int64_t kMaxSteps = 5'000'000;
+inline constexpr int64_t kMaxSteps = 1'000'000;
 // Operations that the program may become.
 inline constexpr size_t max_operations(size_t file_size) { return 100'000 + file_size / 16; }
 // Items of a list that a program builds, characters of a text.
