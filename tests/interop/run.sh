@@ -81,6 +81,7 @@ fi
 if [ "$what" = zoo ] || [ "$what" = all ]; then
   export_zoo
   "$python" tests/interop/zoo_check.py --out "$work/results" || failed=1
+  EC_BIN=build/bin/edgecompile "$python" tests/interop/tflite_zoo.py --out "$work/results" || failed=1
 fi
 echo "interop: tables in $work/results"
 exit $failed
