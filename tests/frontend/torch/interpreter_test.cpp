@@ -96,8 +96,9 @@ TEST(Interpreter, DictsTuplesAndTexts) {
                             "      z = 1\n"
                             "    else:\n"
                             "      z = 0\n"
-                            "    return (d[k[2]], torch.len(d), x, y, n, z)\n")),
-            (Ints{3, 3, 7, 8, 5, 0}));
+                            "    e = torch.dict([(\"p\", 4), (\"q\", 5), (\"p\", 6)])\n"
+                            "    return (d[k[2]], torch.len(d), x, y, n, z, e[\"p\"])\n")),
+            (Ints{3, 3, 7, 8, 5, 0, 6}));
 }
 
 TEST(Interpreter, FunctionsClassesAndForks) {

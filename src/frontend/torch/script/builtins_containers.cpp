@@ -303,12 +303,24 @@ BuiltinResult get(const BuiltinCall& call) {
   return call.args.size() > 2 ? call.args[2] : TorchValue();
 }
 
+// Of another dict, or of a list of pairs.
 BuiltinResult make_dict(const BuiltinCall& call) {
   auto made = std::make_shared<TorchDict>();
-  if (const TorchDict* other = dict_of(call))
+  if (const TorchDict* other = dict_of(call)) {
     made->items = other->items;
-  else if (!call.args.empty())
+  } else if (const TorchList* pairs = list_of(call)) {
+    for (const TorchValue& pair : pairs->items) {
+      const auto* items = pair.items();
+      if (items == nullptr || items->size() != 2) return std::nullopt;
+      const auto found = find_key(*made, (*items)[0]);
+      if (found == made->items.end())
+        made->items.emplace_back((*items)[0], (*items)[1]);
+      else
+        found->second = (*items)[1];
+    }
+  } else if (!call.args.empty()) {
     return std::nullopt;
+  }
   call.interpreter.created(made.get());
   return TorchValue(std::move(made));
 }
