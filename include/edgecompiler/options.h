@@ -25,8 +25,8 @@ struct CompileOptions {
   // Quantisation: "none"; "ptq" (also "int8"): 8-bit integers with ranges measured on examples;
   // "a16w8": the same with 16-bit activations.
   std::string quantize;
-  // Examples of the model's input: a picture, a folder of pictures or arrays, a .npy or .npz file, a
-  // .txt list of files, or "random".
+  // Examples of the model's input: a picture, a folder of pictures or arrays, a .npy or .npz file,
+  // a .txt list of files, or "random".
   std::string calibration_data;
   // How many of them to use; 0: all, at most 1000.
   int64_t calibration_samples = 0;
@@ -57,8 +57,8 @@ struct CompileOptions {
   // How pictures get the input's size: "crop", "crop:256" (shorter side, then the middle) or
   // "stretch".
   std::string resize;
-  // Interface of the quantised model: "float", "int8", "uint8" or, with 16-bit activations, "int16".
-  // Empty: what the target has.
+  // Interface of the quantised model: "float", "int8", "uint8" or, with 16-bit activations,
+  // "int16". Empty: what the target has.
   std::string io_type;
   // Operations to leave in floating point: patterns of names in the model, with * and ?.
   std::vector<std::string> keep_float;

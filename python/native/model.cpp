@@ -101,8 +101,7 @@ void bind_compile(py::module_& module, const char* name, CompileFn function) {
       },
       py::arg("path"), py::arg("target"), py::arg("output"), py::arg("input_shapes"),
       py::arg("dims"), py::arg("passes"), py::arg("disable_pass"), py::arg("keep_io_layout"),
-      py::arg("quantization"),
-      py::call_guard<py::gil_scoped_release>());
+      py::arg("quantization"), py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace

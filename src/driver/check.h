@@ -63,7 +63,7 @@ struct CheckReport {
   std::optional<DeviceEstimate> estimate;
   std::optional<DeviceCompilerReport> compiler;
   std::vector<std::string> rewrites;  // what was written in another form to run on the device
-  bool shapes_open = false;  // some sizes are not known: forms were judged by kind only
+  bool shapes_open = false;           // some sizes are not known: forms were judged by kind only
 
   void add(OpPlacement row);  // and counts it
 };

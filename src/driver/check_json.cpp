@@ -12,10 +12,8 @@ Json compiler_json(const DeviceCompilerReport& report) {
   for (const DeviceCompilerReport::Row& row : report.rows)
     rows.push_back({{"op", row.op}, {"count", row.count}, {"status", row.status}});
   for (const DeviceCompilerReport::Difference& d : report.differences)
-    differences.push_back({{"op", d.op},
-                           {"status", d.status},
-                           {"predicted", d.predicted},
-                           {"compiled", d.compiled}});
+    differences.push_back(
+        {{"op", d.op}, {"status", d.status}, {"predicted", d.predicted}, {"compiled", d.compiled}});
   return {{"program", report.program},
           {"version", report.version},
           {"on_chip_bytes", report.on_chip_bytes},

@@ -62,7 +62,8 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
       target != nullptr ? target_pipeline(*target, options, loaded.format) : "optimize";
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
-    EC_TRY(report.quantization, quantize_graph(loaded.graph, imported, options, report.target, sink));
+    EC_TRY(report.quantization,
+           quantize_graph(loaded.graph, imported, options, report.target, sink));
   } else {
     EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }
@@ -106,11 +107,11 @@ Result<fs::path> compiled_path(const fs::path& model, const TargetInfo& target,
   const std::string suffix = options.edgetpu_compiler ? "_edgetpu"
                              : options.segments > 0   ? ""
                                                       : fmt::format("_{}", target.name);
-  const fs::path output = output_path(model, options.output, suffix + std::string(target.extension));
+  const fs::path output =
+      output_path(model, options.output, suffix + std::string(target.extension));
   if (to_lower(output.extension().string()) != target.extension)
-    return Error(Code::Usage,
-                 fmt::format("target '{}' writes {} files, not '{}'", target.name, target.extension,
-                             printable(output.filename().string())))
+    return Error(Code::Usage, fmt::format("target '{}' writes {} files, not '{}'", target.name,
+                                          target.extension, printable(output.filename().string())))
         .hint(fmt::format("use -o NAME{}, or `edgecompile optimize` for an .onnx file",
                           target.extension));
   if (target.name == "coral") EC_CHECK_OK(refuse_code_name(output, options));
@@ -159,8 +160,7 @@ Result<std::vector<CompileReport>> compile_models(std::span<const std::string> m
   std::vector<CoralJob> jobs;
   for (size_t i = 0; i < models.size(); ++i) {
     EC_CHECK_OK(refuse_edgetpu_code(models[i], sink));
-    EC_TRY(std::unique_ptr<Graph> graph,
-           transform(models[i], options, target, reports[i], sink));
+    EC_TRY(std::unique_ptr<Graph> graph, transform(models[i], options, target, reports[i], sink));
     graphs.push_back(std::move(graph));
     jobs.push_back({graphs.back().get(), models[i], &reports[i]});
   }

@@ -44,9 +44,9 @@ struct CompileReport {
   std::vector<SegmentReport> segments;   // the first is also `output`
 };
 
-// Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model. Several models
-// are compiled together where the target can: they share its device, and all files are written or
-// none.
+// Writes the file of the target: options.output, or NAME_TARGET.EXT beside the model. Several
+// models are compiled together where the target can: they share its device, and all files are
+// written or none.
 Result<std::vector<CompileReport>> compile_models(std::span<const std::string> models,
                                                   const CompileOptions& options,
                                                   DiagnosticSink& sink);

@@ -118,8 +118,7 @@ Status refuse_open_sizes(const Graph& graph) {
         if (dim.is_symbol()) symbol = dim.symbol_name();
     return Error(Code::DynamicShape, "input '" + input->name() + "' is " + input->type().text() +
                                          ", the Edge TPU needs fixed sizes")
-        .hint("give them with --dim " + symbol + "=1 or --input-shape " + input->name() +
-              ":1x...");
+        .hint("give them with --dim " + symbol + "=1 or --input-shape " + input->name() + ":1x...");
   }
   return {};
 }
@@ -140,8 +139,9 @@ Status refuse_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& si
   if (!is_code) return {};
   return Error(Code::NotOnTarget, "the file is Edge TPU code already")
       .file(path.string())
-      .hint("give the .tflite file that it was compiled from; `edgecompile inspect` shows what this "
-            "one holds");
+      .hint(
+          "give the .tflite file that it was compiled from; `edgecompile inspect` shows what this "
+          "one holds");
 }
 
 Status check_coral(const std::filesystem::path& path, const CompileOptions& given,

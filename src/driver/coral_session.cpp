@@ -57,8 +57,9 @@ Result<CoralSession> open_on_coral(const Blob& file, const Graph& interface, int
   if (devices.empty())
     return Error(Code::DeviceUnavailable, "no Edge TPU is connected")
         .note("driver: " + driver.version())
-        .hint("connect a Coral device, or run the .tflite file that the code was compiled from on "
-              "the CPU");
+        .hint(
+            "connect a Coral device, or run the .tflite file that the code was compiled from on "
+            "the CPU");
   const edgetpu::Device& device = devices.front();
   const int used = std::max(1, threads);
   EC_TRY(edgetpu::DeviceModel model, edgetpu::DeviceModel::open(file, driver, device, used));

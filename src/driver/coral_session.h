@@ -15,8 +15,8 @@ struct CoralSession {
   std::string device;  // "Edge TPU at /sys/bus/usb/devices/1-1 (usb)"
 };
 
-// Opens Edge TPU code on the first device. `interface` is the imported file. DeviceUnavailable tells
-// which library or device is missing.
+// Opens Edge TPU code on the first device. `interface` is the imported file. DeviceUnavailable
+// tells which library or device is missing.
 Result<CoralSession> open_on_coral(const Blob& file, const Graph& interface, int threads);
 
 }  // namespace ec

@@ -48,8 +48,7 @@ Json accuracy_json(const quantize::AccuracyReport& accuracy) {
 }  // namespace
 
 std::string quantize_json(const quantize::QuantizeReport& report) {
-  Json kept = Json::array(), steps = Json::array(), methods = Json::array(),
-       raised = Json::array();
+  Json kept = Json::array(), steps = Json::array(), methods = Json::array(), raised = Json::array();
   for (const quantize::MethodGain& gain : report.methods)
     methods.push_back({{"method", gain.method},
                        {"applied", gain.applied},

@@ -191,8 +191,9 @@ Result<std::vector<std::unique_ptr<Graph>>> cut_into_segments(
                  fmt::format("the model cannot be cut into {} segments: there are {} places where "
                              "one piece gives all that the rest needs",
                              count, cuts.places().size()))
-        .hint("ask for fewer segments; outputs in the middle of the model and operations left on "
-              "the CPU leave fewer places");
+        .hint(
+            "ask for fewer segments; outputs in the middle of the model and operations left on "
+            "the CPU leave fewer places");
   std::vector<std::unique_ptr<Graph>> pieces;
   size_t from = 0;
   for (const size_t to : ends) {

@@ -17,8 +17,8 @@ struct SelfCheck {
 };
 
 // The written graphs are run one after the other, each on the outputs of the one before: the first
-// has the inputs of the expected graph and the last its outputs, in order. SelfCheckFailed: a result
-// differs, or a written graph cannot be run where the expected one can.
+// has the inputs of the expected graph and the last its outputs, in order. SelfCheckFailed: a
+// result differs, or a written graph cannot be run where the expected one can.
 Result<SelfCheck> check_same_results(const Graph& expected, std::span<const Graph* const> written);
 
 }  // namespace ec

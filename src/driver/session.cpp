@@ -18,8 +18,9 @@ Status open_code(const std::filesystem::path& path, const Graph& graph, const Ta
   if (target.name != "coral" && options.target != "auto")
     return Error(Code::DeviceUnavailable, "the file is Edge TPU code, which no CPU runs")
         .file(path.string())
-        .hint("run it with --target coral on a machine with the device, or run the .tflite file "
-              "that it was compiled from");
+        .hint(
+            "run it with --target coral on a machine with the device, or run the .tflite file "
+            "that it was compiled from");
   EC_TRY(const Blob file, map_file(path));
   Result<CoralSession> session = open_on_coral(file, graph, options.threads);
   if (!session) return std::move(session).error().file(path.string());

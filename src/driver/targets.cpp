@@ -56,8 +56,10 @@ Status check_target_options(const TargetInfo& target, const CompileOptions& opti
       return Error(Code::Usage,
                    fmt::format("--{} does not apply to target '{}'", option, target.name))
           .hint(fmt::format("it belongs to: {}", targets));
-  if (options.edgetpu_runtime != 0 && (options.edgetpu_runtime < 10 || options.edgetpu_runtime > 14))
-    return Error(Code::Usage, fmt::format("there is no Edge TPU runtime {}", options.edgetpu_runtime))
+  if (options.edgetpu_runtime != 0 &&
+      (options.edgetpu_runtime < 10 || options.edgetpu_runtime > 14))
+    return Error(Code::Usage,
+                 fmt::format("there is no Edge TPU runtime {}", options.edgetpu_runtime))
         .hint("known: 10 to 14");
   if (!options.edgetpu_rules.empty() && options.edgetpu_rules != "fitted" &&
       options.edgetpu_rules != "published")

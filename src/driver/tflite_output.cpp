@@ -24,9 +24,8 @@ std::string options_text(const CompileOptions& options) {
   for (const auto& [name, size] : options.dims) text += fmt::format(";dim={}={}", name, size);
   text += fmt::format(";quantize={};calibration_data={};samples={};method={};mean={};std={}",
                       options.quantize, fs::path(options.calibration_data).filename().string(),
-                      options.calibration_samples,
-                      options.calibration_method, fmt::join(options.mean, ","),
-                      fmt::join(options.std, ","));
+                      options.calibration_samples, options.calibration_method,
+                      fmt::join(options.mean, ","), fmt::join(options.std, ","));
   text += fmt::format(";pixel_range={};input_layout={};color={};resize={};io_type={};keep_float={}",
                       options.pixel_range, options.input_layout, options.color, options.resize,
                       options.io_type, fmt::join(options.keep_float, ","));

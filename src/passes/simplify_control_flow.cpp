@@ -27,8 +27,7 @@ Result<bool> take_branch(Rewriter& rewriter, Operation* op) {
   if (body.inputs().size() != captures.size() || body.outputs().size() != op->outputs().size())
     return false;
   std::vector<Operation*> added;
-  EC_TRY(const std::vector<Tensor*> results,
-         inline_body(rewriter.graph(), body, captures, &added));
+  EC_TRY(const std::vector<Tensor*> results, inline_body(rewriter.graph(), body, captures, &added));
   for (Operation* copy : added) rewriter.push(copy);
   rewriter.replace_results(op, results);
   return true;

@@ -183,8 +183,7 @@ double ErrorStatistics::clip_rate() const {
 }
 
 Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
-                                        const Conversion& simulated,
-                                        const FormParams& params,
+                                        const Conversion& simulated, const FormParams& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads) {
   Comparison comparison(graph, plan, simulated, params);

@@ -58,8 +58,7 @@ struct AccuracyReport {
 // activation are left out: they hold the range behind it. Memory: one sample's quantised
 // activations.
 Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
-                                        const Conversion& simulated,
-                                        const FormParams& params,
+                                        const Conversion& simulated, const FormParams& params,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads);
 

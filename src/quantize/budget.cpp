@@ -20,8 +20,7 @@ struct Outcome {
 
 class Search {
  public:
-  Search(const BudgetSearch& given, const AccuracyBudget& budget)
-      : given_(given), budget_(budget) {
+  Search(const BudgetSearch& given, const AccuracyBudget& budget) : given_(given), budget_(budget) {
     for (const Operation* op : given.graph.topological())
       if (given.noise[op->id()] > 0 && wider(*op)) layers_.push_back(op->id());
     std::stable_sort(layers_.begin(), layers_.end(),
@@ -66,8 +65,8 @@ class Search {
       if (r.weights[id] && given_.weights[id] &&
           r.weights[id]->params == given_.weights[id]->params)
         r.weights[id] = given_.weights[id];
-    EC_TRY(const Conversion simulated, convert(given_.graph, r.plan, r.params, r.weights,
-                                               IoType::Float, GraphForm::Simulated));
+    EC_TRY(const Conversion simulated,
+           convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     EC_TRY(const AccuracyReport accuracy,
            measure_accuracy(given_.graph, r.plan, simulated, r.params, *given_.samples,
                             given_.held_out, given_.threads));

@@ -106,8 +106,7 @@ class InputWatch {
     if (value.dtype != DType::F32 || value.as<float>().empty()) return;
     bool finite = true;
     const Range range = range_of(value.as<float>(), finite);
-    range_ = count_ == 0 ? range
-                         : hull(range_, range);
+    range_ = count_ == 0 ? range : hull(range_, range);
     for (const float element : value.as<float>()) {
       sum_ += static_cast<double>(element);
       squares_ += static_cast<double>(element) * static_cast<double>(element);

@@ -64,13 +64,15 @@ class Explainer {
 
  private:
   std::optional<Cause> few_samples(const LayerAccuracy& layer, const Tensor& tensor) const {
-    if (static_cast<double>(run_.samples) >= kFewSamples || layer.error.clip_rate() < kClipRate / 10)
+    if (static_cast<double>(run_.samples) >= kFewSamples ||
+        layer.error.clip_rate() < kClipRate / 10)
       return std::nullopt;
     const auto& seen = run_.extremes[tensor.id()];
     const auto& used = run_.ranges[tensor.id()];
     if (!seen || !used || width(*used) < 0.999 * width(*seen)) return std::nullopt;
-    return Cause{fmt::format("too few samples: values outside what {} samples showed", run_.samples),
-                 "calibrate with some hundred samples"};
+    return Cause{
+        fmt::format("too few samples: values outside what {} samples showed", run_.samples),
+        "calibrate with some hundred samples"};
   }
 
   static std::optional<Cause> clipped(const LayerAccuracy& layer) {
@@ -147,9 +149,9 @@ class Explainer {
     const auto& seen = run_.extremes[tensor.id()];
     if (!seen || !params_[form] || width(*seen) <= 0) return std::nullopt;
     const DType dtype = activation_type(width_of(form));
-    const double offered = static_cast<double>(params_[form]->scales[0]) *
-                           (static_cast<double>(highest_integer(dtype)) -
-                            static_cast<double>(lowest_integer(dtype)));
+    const double offered =
+        static_cast<double>(params_[form]->scales[0]) *
+        (static_cast<double>(highest_integer(dtype)) - static_cast<double>(lowest_integer(dtype)));
     if (width(*seen) > kDead * offered) return std::nullopt;
     return Cause{fmt::format("dead range: the values use {:.0f} % of what the scale offers",
                              100 * width(*seen) / offered),

@@ -5,8 +5,8 @@
 namespace ec::quantize {
 namespace {
 
-// A range has to reduce the noise by this much: smaller gains are those of the samples tried, not of
-// samples to come.
+// A range has to reduce the noise by this much: smaller gains are those of the samples tried, not
+// of samples to come.
 constexpr double kWorthwhile = 0.97, kWorthwhileAlone = 0.95;
 
 class Chooser {
@@ -45,8 +45,7 @@ class Chooser {
     if (runs_left_ < trial_.samples()) return std::numeric_limits<double>::infinity();
     runs_left_ -= trial_.samples();
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
-    EC_TRY(const OutputError error,
-           trial_.measure(round_all(graph_, plan_, params, weights_)));
+    EC_TRY(const OutputError error, trial_.measure(round_all(graph_, plan_, params, weights_)));
     return error.noise;
   }
 

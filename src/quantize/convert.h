@@ -32,9 +32,9 @@ struct Conversion {
   std::vector<const Tensor*> quantized;
 };
 
-// `params` as assign_parameters gives them, `weights` as round_weights does. Graph inputs and outputs keep their names; with an
-// integer interface they have the asked type: int8, uint8 with the zero point moved by 128, or
-// int16 with the parameters of the wide form.
+// `params` as assign_parameters gives them, `weights` as round_weights does. Graph inputs and
+// outputs keep their names; with an integer interface they have the asked type: int8, uint8 with
+// the zero point moved by 128, or int16 with the parameters of the wide form.
 Result<Conversion> convert(const Graph& graph, const Plan& plan, const FormParams& params,
                            const LayerWeights& weights, IoType io, GraphForm form);
 

@@ -17,9 +17,8 @@ LayerWeights correct_biases(const Graph& graph, const Plan& plan, const Calibrat
     std::vector<double> shift(index->outputs, 0.0);
     for (size_t i = 0; i < reals.size(); ++i)
       if (index->input[i] < channels->mean.size())
-        shift[index->output[i]] +=
-            (static_cast<double>(reals[i]) - static_cast<double>(exact[i])) *
-            channels->mean[index->input[i]];
+        shift[index->output[i]] += (static_cast<double>(reals[i]) - static_cast<double>(exact[i])) *
+                                   channels->mean[index->input[i]];
     for (size_t o = 0; o < shift.size(); ++o)
       layer->bias[o] = static_cast<float>(static_cast<double>(layer->bias[o]) - shift[o]);
     layer->adjusted = true;

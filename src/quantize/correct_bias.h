@@ -1,5 +1,5 @@
-// Rounded weights shift the mean of what a layer gives; its bias takes the shift back (Nagel et al.,
-// "Data-Free Quantization Through Weight Equalization and Bias Correction").
+// Rounded weights shift the mean of what a layer gives; its bias takes the shift back (Nagel et
+// al., "Data-Free Quantization Through Weight Equalization and Bias Correction").
 #pragma once
 
 #include "quantize/calibrate.h"

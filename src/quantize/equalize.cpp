@@ -132,8 +132,7 @@ class Equalizer {
       const bool moved = std::any_of(edge.factor.begin(), edge.factor.end(),
                                      [](double f) { return std::abs(std::log(f)) > 1e-3; });
       changed += moved;
-      if (moved && edge.bounded != nullptr && options_.allow_bounds)
-        EC_CHECK_OK(add_bounds(edge));
+      if (moved && edge.bounded != nullptr && options_.allow_bounds) EC_CHECK_OK(add_bounds(edge));
     }
     return changed;
   }
@@ -301,9 +300,9 @@ class Equalizer {
     Tensor* result = op->output();
     std::vector<float> bounds;
     for (const double f : edge.factor) bounds.push_back(static_cast<float>(kBound / f));
-    Tensor* constant =
-        graph_.add_constant<float>(result->name() + "_bounds", Shape{static_cast<int64_t>(bounds.size())},
-                                   std::span<const float>(bounds));
+    Tensor* constant = graph_.add_constant<float>(result->name() + "_bounds",
+                                                  Shape{static_cast<int64_t>(bounds.size())},
+                                                  std::span<const float>(bounds));
     if (op->kind() == OpKind::Clip) {
       Tensor* x = op->input(0);
       graph_.set_kind(op, OpKind::Relu, Attrs());

@@ -24,7 +24,8 @@ void Histogram::add(std::span<const float> values) {
   const Range range = range_of(values, finite);
   extremes_ = total_ == 0 ? range : hull(extremes_, range);
   total_ += values.size();
-  reach(std::max(std::abs(static_cast<double>(range.min)), std::abs(static_cast<double>(range.max))));
+  reach(
+      std::max(std::abs(static_cast<double>(range.min)), std::abs(static_cast<double>(range.max))));
   const auto per_unit = static_cast<float>(1.0 / bin_width());  // a power of two: exact
   uint64_t* middle = bins_.data() + kSide;
   uint64_t zeros = 0;

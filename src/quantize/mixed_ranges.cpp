@@ -57,9 +57,8 @@ std::vector<const Operation*> mixed_outputs(const Graph& graph, const Plan& plan
                                             const CalibrationRun& run) {
   std::vector<const Operation*> found;
   for (const Operation* op : graph.topological())
-    if (op->kind() == OpKind::Concat && plan.of(op).integer &&
-        plan.of(op).width == Width::Narrow && mixed_ranges(*op, plan, run) &&
-        ends_in_outputs(graph, plan, op->output()))
+    if (op->kind() == OpKind::Concat && plan.of(op).integer && plan.of(op).width == Width::Narrow &&
+        mixed_ranges(*op, plan, run) && ends_in_outputs(graph, plan, op->output()))
       found.push_back(op);
   return found;
 }

@@ -74,7 +74,8 @@ class HistogramObserver final : public Observer {
   }
   std::vector<Range> candidates() const override {
     if (search_ != Search::Several || histogram_.empty()) return {range()};
-    // From the widest to the narrowest, as far as that can be said: a narrower one has to be better.
+    // From the widest to the narrowest, as far as that can be said: a narrower one has to be
+    // better.
     return {histogram_.extremes(), percentile_range(histogram_, 99.999),
             least_squares_range(histogram_), percentile_range(histogram_, 99.99)};
   }
@@ -101,8 +102,7 @@ constexpr ObserverMethod kMethods[] = {
     {"average", "the extremes of each sample, averaged", make<MovingAverageObserver>},
     {"percentile", "what holds a share of all values (--calibration-percentile)",
      make_search<Search::Percentile>},
-    {"mse", "the least squared error expected from a histogram",
-     make_search<Search::LeastSquares>},
+    {"mse", "the least squared error expected from a histogram", make_search<Search::LeastSquares>},
     {"histogram", "as mse", make_search<Search::LeastSquares>},
     {"kl", "the least Kullback-Leibler divergence of a histogram",
      make_search<Search::LeastDivergence>},

@@ -261,8 +261,7 @@ class Planner {
 
   // Prescribed parameters that serve all operands: each has them, or is a constant within their
   // range.
-  std::optional<QuantParams> common_fixed(const std::vector<const Tensor*>& operands,
-                                          Width width) {
+  std::optional<QuantParams> common_fixed(const std::vector<const Tensor*>& operands, Width width) {
     std::optional<QuantParams> common;
     for (const Tensor* operand : operands) {
       if (operand->is_constant()) continue;
@@ -271,8 +270,7 @@ class Planner {
       common = own;
     }
     for (const Tensor* operand : operands)
-      if (common && operand->is_constant() && !holds(*common, *operand, width))
-        return std::nullopt;
+      if (common && operand->is_constant() && !holds(*common, *operand, width)) return std::nullopt;
     return common;
   }
   static bool holds(const QuantParams& params, const Tensor& constant, Width width) {
@@ -297,8 +295,7 @@ class Planner {
       if (single) return;
       const Width width = at(&op).width;
       const FormId result = form_id(op.output()->id(), width);
-      for (const Tensor* output : op.outputs())
-        sets_.unite(result, form_id(output->id(), width));
+      for (const Tensor* output : op.outputs()) sets_.unite(result, form_id(output->id(), width));
       const bool all_alike = common_fixed(operands, width).has_value();
       for (const Tensor* operand : operands) {
         const FormId form = form_id(operand->id(), width);

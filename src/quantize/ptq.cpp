@@ -62,7 +62,8 @@ class PtqRun {
   Result<QuantizeResult> run() {
     EC_CHECK_OK(refuse_quantized(*graph_));
     EC_CHECK_OK(describe());
-    EC_CHECK_OK(step([&] { return plan_ = make_plan(*graph_, *request_.target, options_), Status(); }));
+    EC_CHECK_OK(
+        step([&] { return plan_ = make_plan(*graph_, *request_.target, options_), Status(); }));
     split_ = split_samples(request_.samples->size(), request_.wanted_samples);
     EC_CHECK_OK(step([&] { return rescale(); }));
     EC_CHECK_OK(step([&] { return calibrate_all(); }));
@@ -72,8 +73,8 @@ class PtqRun {
     count_operations(*graph_, plan_, report());
     warn_kept_in_float(report(), sink_);
     EC_CHECK_OK(step([&]() -> Status {
-      EC_TRY(Conversion converted, convert(*graph_, plan_, params_, weights_, request_.io,
-                                           GraphForm::Integer));
+      EC_TRY(Conversion converted,
+             convert(*graph_, plan_, params_, weights_, request_.io, GraphForm::Integer));
       result_.graph = std::move(converted.graph);
       return {};
     }));
@@ -183,8 +184,7 @@ class PtqRun {
   }
 
   Result<double> sqnr(const LayerWeights& weights) {
-    EC_TRY(const OutputError error,
-           trial_->measure(round_all(*graph_, plan_, params_, weights)));
+    EC_TRY(const OutputError error, trial_->measure(round_all(*graph_, plan_, params_, weights)));
     return error.sqnr_db();
   }
 
@@ -198,8 +198,7 @@ class PtqRun {
     MethodGain gain{"correct-bias", false, 0, 0, "mean error of rounded weights"};
     EC_TRY(gain.before_db, sqnr(weights_));
     EC_TRY(gain.after_db, sqnr(corrected_));
-    gain.applied =
-        request_.methods.correct_bias == Switch::On || gain.after_db > gain.before_db;
+    gain.applied = request_.methods.correct_bias == Switch::On || gain.after_db > gain.before_db;
     report().methods.push_back(gain);
     if (gain.applied) weights_.swap(corrected_);
     return {};
@@ -231,9 +230,9 @@ class PtqRun {
   Status measure() {
     EC_TRY(const Conversion simulated,
            convert(*graph_, plan_, params_, weights_, IoType::Float, GraphForm::Simulated));
-    EC_TRY(report().accuracy, measure_accuracy(*graph_, plan_, simulated, params_,
-                                               *request_.samples, split_.held_out,
-                                               request_.threads));
+    EC_TRY(report().accuracy,
+           measure_accuracy(*graph_, plan_, simulated, params_, *request_.samples, split_.held_out,
+                            request_.threads));
     report().accuracy.held_out = !split_.overlap;
     // Few samples suffice for shares; the runs of a deep network are bounded.
     const auto layers = static_cast<size_t>(report().integer_ops);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr StepInfo kSteps[] = {
     {"lift", "quantize-dequantize pairs become parameters of the tensors they round"},
-    {"analyse", "which operations become integer: those whose operands and results have parameters"},
+    {"analyse",
+     "which operations become integer: those whose operands and results have parameters"},
     {"weights", "integer weights with the scales of the model"},
     {"convert", "integer operations; quantize and dequantize at the borders"},
     {"verify", "the rules that quantised graphs keep"},
@@ -37,8 +38,8 @@ class QatRun {
     EC_CHECK_OK(step([&] { return analyse(); }));
     EC_CHECK_OK(step([&] { return take_weights(); }));
     EC_CHECK_OK(step([&]() -> Status {
-      EC_TRY(Conversion converted, convert(*graph_, plan_, params_, weights_, request_.io,
-                                           GraphForm::Integer));
+      EC_TRY(Conversion converted,
+             convert(*graph_, plan_, params_, weights_, request_.io, GraphForm::Integer));
       result_.graph = std::move(converted.graph);
       return {};
     }));
@@ -95,11 +96,13 @@ class QatRun {
       ++lifted;
     }
     if (lifted == 0)
-      return Error(Code::NoTrainedRanges, "the model rounds no activation: it was not quantised, or "
-                                          "lost its parameters on export")
-          .hint("use --quantize ptq --calibration-data FOLDER, or export the model with "
-                "QuantizeLinear and DequantizeLinear");
-    for (const auto& order = graph_->topological(); Operation* op : reversed(order))
+      return Error(Code::NoTrainedRanges,
+                   "the model rounds no activation: it was not quantised, or "
+                   "lost its parameters on export")
+          .hint(
+              "use --quantize ptq --calibration-data FOLDER, or export the model with "
+              "QuantizeLinear and DequantizeLinear");
+    for (const auto& order = graph_->topological(); Operation * op : reversed(order))
       if ((op->kind() == OpKind::Quantize || op->kind() == OpKind::Dequantize) &&
           graph_->is_unused(op->output()))
         graph_->erase(op);
@@ -182,10 +185,10 @@ class QatRun {
   void prescribe(const Operation& op, const QuantParams& params, DType dtype) {
     auto& given = known(op.output());
     if (given && given->params != params)
-      report().methods.push_back({"prescribed", true, 0, 0,
-                                  fmt::format("'{}' has the target's scale {} instead of {}",
-                                              op.output()->name(), params.scales[0],
-                                              given->params.scales[0])});
+      report().methods.push_back(
+          {"prescribed", true, 0, 0,
+           fmt::format("'{}' has the target's scale {} instead of {}", op.output()->name(),
+                       params.scales[0], given->params.scales[0])});
     given = PairParams{dtype, params};
   }
 

@@ -27,8 +27,8 @@ class Moments {
   double error(double low, double high, double levels) const {
     const size_t from = bin_of(low), to = bin_of(high);
     const double step = (high - low) / levels;
-    const double inside = std::max(
-        0.0, count_[to] - count_[from] - static_cast<double>(histogram_.zeros()));
+    const double inside =
+        std::max(0.0, count_[to] - count_[from] - static_cast<double>(histogram_.zeros()));
     return clipped(0, from, low) + clipped(to, count_.size() - 1, high) +
            inside * step * step / 12.0;
   }
@@ -68,7 +68,8 @@ Range percentile_range(const Histogram& histogram, double percent) {
   while (last > first && above + static_cast<double>(bins[last - 1]) <= tail)
     above += static_cast<double>(bins[--last]);
   const double half = histogram.bin_width() / 2;
-  const auto low = first < bins.size() ? static_cast<float>(histogram.center(first) - half) : all.min;
+  const auto low =
+      first < bins.size() ? static_cast<float>(histogram.center(first) - half) : all.min;
   const auto high = last > 0 ? static_cast<float>(histogram.center(last - 1) + half) : all.max;
   return {std::max(all.min, low), std::min(all.max, std::max(low, high))};
 }
@@ -125,8 +126,7 @@ Range least_divergence_range(const Histogram& histogram) {
   const auto bins = histogram.bins();
   std::vector<double> magnitudes(kSide, 0.0);
   for (size_t i = 0; i < kSide; ++i)
-    magnitudes[i] =
-        static_cast<double>(bins[kSide + i]) + static_cast<double>(bins[kSide - 1 - i]);
+    magnitudes[i] = static_cast<double>(bins[kSide + i]) + static_cast<double>(bins[kSide - 1 - i]);
   magnitudes[0] = std::max(0.0, magnitudes[0] - static_cast<double>(histogram.zeros()));
   const bool two_sided = all.min < 0.0f && all.max > 0.0f;
   const size_t levels = two_sided ? 128 : 256;

@@ -51,12 +51,11 @@ std::optional<PairParams> constant_params(const Operation& op) {
   result.params.zero_points = std::move(*zeros);
   const int64_t axis =
       quantize ? op.attrs_as<QuantizeAttrs>().axis : op.attrs_as<DequantizeAttrs>().axis;
-  const int64_t block =
-      quantize ? op.attrs_as<QuantizeAttrs>().block_size : op.attrs_as<DequantizeAttrs>().block_size;
+  const int64_t block = quantize ? op.attrs_as<QuantizeAttrs>().block_size
+                                 : op.attrs_as<DequantizeAttrs>().block_size;
   if (block != 0) return std::nullopt;
-  result.params.axis = scales.size() > 1 || scale->shape()->rank() > 0
-                           ? static_cast<int32_t>(axis)
-                           : int32_t{-1};
+  result.params.axis =
+      scales.size() > 1 || scale->shape()->rank() > 0 ? static_cast<int32_t>(axis) : int32_t{-1};
   const DType stored = quantize ? op.output()->dtype() : op.input(0)->dtype();
   const auto shift = [&](DType to, int32_t by) {
     result.dtype = to;
@@ -134,18 +133,16 @@ std::vector<float> rounded_values(const Tensor& reals, const PairParams& pair) {
   std::vector<float> rounded(values.size());
   const auto low = static_cast<double>(lowest_integer(pair.dtype));
   const auto high = static_cast<double>(highest_integer(pair.dtype));
-  for_each_channel_run(reals.shape()->sizes(), pair.params.axis,
-                       [&](size_t c, size_t at, size_t n) {
-                         const size_t k = pair.params.scales.size() == 1 ? 0 : c;
-                         const auto scale = static_cast<double>(pair.params.scales[k]);
-                         const auto zero = static_cast<double>(pair.params.zero_points[k]);
-                         for (size_t i = at; i < at + n; ++i) {
-                           const double steps =
-                               round_half_even(static_cast<double>(values[i]) / scale) + zero;
-                           rounded[i] = static_cast<float>(
-                               scale * (std::clamp(steps, low, high) - zero));
-                         }
-                       });
+  for_each_channel_run(
+      reals.shape()->sizes(), pair.params.axis, [&](size_t c, size_t at, size_t n) {
+        const size_t k = pair.params.scales.size() == 1 ? 0 : c;
+        const auto scale = static_cast<double>(pair.params.scales[k]);
+        const auto zero = static_cast<double>(pair.params.zero_points[k]);
+        for (size_t i = at; i < at + n; ++i) {
+          const double steps = round_half_even(static_cast<double>(values[i]) / scale) + zero;
+          rounded[i] = static_cast<float>(scale * (std::clamp(steps, low, high) - zero));
+        }
+      });
   return rounded;
 }
 

@@ -1,5 +1,5 @@
-// Quantisation that a float model carries: quantize-dequantize pairs on activations, integer weights
-// behind a dequantize.
+// Quantisation that a float model carries: quantize-dequantize pairs on activations, integer
+// weights behind a dequantize.
 #pragma once
 
 #include <map>
@@ -27,7 +27,8 @@ Status expose_rounding(Graph& graph);
 bool has_rounding_pairs(const Graph& graph);
 
 // What a quantize or dequantize with constant operands does, as parameters of a signed type: those
-// of uint8 (uint16) move by half the range. Empty: no constants, or several scales on an activation.
+// of uint8 (uint16) move by half the range. Empty: no constants, or several scales on an
+// activation.
 struct PairParams {
   DType dtype = DType::I8;
   QuantParams params;

@@ -309,8 +309,8 @@ OpRule wide_rule(const Operation& op, bool dense_per_channel) {
 }  // namespace
 
 OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel) {
-  OpRule rule = width == Width::Wide ? wide_rule(op, dense_per_channel)
-                                     : narrow_rule(op, dense_per_channel);
+  OpRule rule =
+      width == Width::Wide ? wide_rule(op, dense_per_channel) : narrow_rule(op, dense_per_channel);
   if (!rule.integer) return rule;
   // Only real numbers are quantised; shape arithmetic uses the same ops on integers.
   for (size_t i = 0; i < op.inputs().size(); ++i)

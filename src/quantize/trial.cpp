@@ -145,8 +145,8 @@ Status Trial::apply_weights(const Operation& op, const IntegerWeights& weights,
         operands.push_back(layer->graph.add_constant<float>(operand->name(), *operand->shape(),
                                                             std::span<const float>(reals)));
       } else if (plan_.of(&op).rule.role(i) == OperandRole::Bias) {
-        operands.push_back(layer->graph.add_constant<float>(
-            operand->name(), *operand->shape(), std::span<const float>(weights.bias)));
+        operands.push_back(layer->graph.add_constant<float>(operand->name(), *operand->shape(),
+                                                            std::span<const float>(weights.bias)));
       } else if (operand->is_constant()) {
         operands.push_back(
             layer->graph.add_constant(operand->name(), operand->type(), operand->raw_data()));
@@ -157,12 +157,10 @@ Status Trial::apply_weights(const Operation& op, const IntegerWeights& weights,
     OpSpec spec;
     spec.attrs = op.attrs();
     spec.location = op.location();
-    EC_TRY(const Operation* made,
-           layer->graph.add_typed(op.kind(), std::move(operands), std::move(spec),
-                                  {op.output()->type()}));
+    EC_TRY(const Operation* made, layer->graph.add_typed(op.kind(), std::move(operands),
+                                                         std::move(spec), {op.output()->type()}));
     layer->graph.add_output("out", made->output());
-    EC_TRY(layer->executor,
-           Executor::create(layer->graph, input_types(layer->graph), {}, pool_));
+    EC_TRY(layer->executor, Executor::create(layer->graph, input_types(layer->graph), {}, pool_));
   }
   const ConstView view = layer_inputs_[input->id()].view();
   EC_TRY(const std::vector<Value> outputs, layer->executor->run(std::span(&view, 1)));
@@ -183,8 +181,8 @@ Result<std::vector<Value>> Trial::run(size_t sample, const Rounding& rounding) {
       continue;
     }
     std::vector<float> values(view.as<float>().begin(), view.as<float>().end());
-    EC_CHECK_OK(edit(*input, {DType::F32, view.shape,
-                              reinterpret_cast<std::byte*>(values.data()), nullptr}));
+    EC_CHECK_OK(edit(
+        *input, {DType::F32, view.shape, reinterpret_cast<std::byte*>(values.data()), nullptr}));
     rounded.push_back(Value::of<float>(given.shape, std::span<const float>(values)));
   }
   std::vector<ConstView> views;

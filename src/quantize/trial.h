@@ -47,7 +47,8 @@ class Trial {
  private:
   Trial(const Graph& graph, const Plan& plan, int threads);
   Status edit(const Tensor& tensor, const MutableView& value);
-  Status apply_weights(const Operation& op, const IntegerWeights& weights, const MutableView& value);
+  Status apply_weights(const Operation& op, const IntegerWeights& weights,
+                       const MutableView& value);
 
   struct Layer;  // one operation with integer weights, by itself
 

@@ -1,4 +1,5 @@
-// legalise-coral: every rewrite on integers gives the same bits, every one on floats the same numbers.
+// legalise-coral: every rewrite on integers gives the same bits, every one on floats the same
+// numbers.
 #include "ops/attrs.h"
 #include "passes/harness.h"
 
@@ -147,14 +148,20 @@ TEST(CoralSlices, GathersBecomeSlicesOrPickingFilters) {
                kPass, "slice slice slice concat");
   std::string places;
   for (int i = 0; i < 24; ++i) places += (i > 0 ? "," : "") + std::to_string(i % 2 * 12 + i / 2);
-  expect_kinds("graph @g(%x: i8[1,2,2,24] q(0.3137:3)) -> (y = %y) {\n"
-               "  %i = const i64[24] dense[" + places + "]\n"
-               "  %y = gather(%x, %i) {axis=3} : i8[1,2,2,24] q(0.3137:3)\n}",
-               kPass, "conv");
-  expect_kinds("graph @g(%x: f32[3,24]) -> (y = %y) {\n"
-               "  %i = const i64[24] dense[" + places + "]\n"
-               "  %y = gather(%x, %i) {axis=1}\n}",
-               kPass, "reshape conv reshape");
+  expect_kinds(
+      "graph @g(%x: i8[1,2,2,24] q(0.3137:3)) -> (y = %y) {\n"
+      "  %i = const i64[24] dense[" +
+          places +
+          "]\n"
+          "  %y = gather(%x, %i) {axis=3} : i8[1,2,2,24] q(0.3137:3)\n}",
+      kPass, "conv");
+  expect_kinds(
+      "graph @g(%x: f32[3,24]) -> (y = %y) {\n"
+      "  %i = const i64[24] dense[" +
+          places +
+          "]\n"
+          "  %y = gather(%x, %i) {axis=1}\n}",
+      kPass, "reshape conv reshape");
 }
 
 TEST(CoralSlices, UnevenSplitsBecomeSlices) {

@@ -292,10 +292,11 @@ TEST(LayoutFreeInterface, OtherInputsStay) {
 TEST(LegaliseTflite, AttentionWithMasksCachesAndSharedHeads) {
   for (const std::string_view attrs :
        {"{}", "{causal=true}", "{scale=0.3, softcap=2.0}", "{causal=true, left_window=2}"})
-    optimise("graph @g(%q: f32[2,4,5,8], %k: f32[2,2,5,8], %v: f32[2,2,5,6], %m: f32[5,5]) -> "
-             "(y = %y) { %y = attention(%q, %k, %v, %m) " +
-                 std::string(attrs) + " }",
-             kLegal);
+    optimise(
+        "graph @g(%q: f32[2,4,5,8], %k: f32[2,2,5,8], %v: f32[2,2,5,6], %m: f32[5,5]) -> "
+        "(y = %y) { %y = attention(%q, %k, %v, %m) " +
+            std::string(attrs) + " }",
+        kLegal);
   const auto flat = optimise(R"(graph @g(%q: f32[2,5,32], %k: f32[2,5,16], %v: f32[2,5,16])
       -> (y = %y) { %y = attention(%q, %k, %v) {q_heads=4, kv_heads=2} })",
                              kLegal);

@@ -26,15 +26,16 @@ std::unique_ptr<Graph> uneven_network(const std::string& activation) {
     std::vector<float> values(tensor->values<float>().size());
     const size_t per_channel = values.size() / static_cast<size_t>((*tensor->shape())[0].size());
     for (size_t i = 0; i < values.size(); ++i) {
-      const auto uneven = [](size_t c) { return std::pow(10.0, static_cast<double>(c) * 3 / 7 - 2); };
+      const auto uneven = [](size_t c) {
+        return std::pow(10.0, static_cast<double>(c) * 3 / 7 - 2);
+      };
       // The last layer makes up for it, so that every channel counts.
       const double scale = tensor->name() == "w2"   ? std::pow(uneven(i % 8), -2.0)
                            : tensor->name() == "b2" ? 1.0
                                                     : uneven(i / per_channel % 8);
       values[i] = static_cast<float>((random.uniform() - 0.5) * scale);
     }
-    graph->set_constant_data(tensor, tensor->type(),
-                             Blob::copy_of(std::span<const float>(values)));
+    graph->set_constant_data(tensor, tensor->type(), Blob::copy_of(std::span<const float>(values)));
   }
   return graph;
 }

@@ -18,8 +18,7 @@ std::unique_ptr<Graph> with_weights(const std::string& text) {
       continue;
     std::vector<float> values(tensor->values<float>().size());
     for (float& value : values) value = static_cast<float>(random.uniform() - 0.5);
-    graph->set_constant_data(tensor, tensor->type(),
-                             Blob::copy_of(std::span<const float>(values)));
+    graph->set_constant_data(tensor, tensor->type(), Blob::copy_of(std::span<const float>(values)));
   }
   return graph;
 }
@@ -148,8 +147,8 @@ std::string boxes_and_scores(const std::string& behind) {
 }
 
 TEST(Causes, AConcatThatMixesRangesIsNamed) {
-  const Quantized q = quantize_text(test::graph_from(boxes_and_scores("%y = relu(%j)")),
-                                    plain_request());
+  const Quantized q =
+      quantize_text(test::graph_from(boxes_and_scores("%y = relu(%j)")), plain_request());
   const LayerAccuracy* join = layer_named(q, "join");
   ASSERT_NE(join, nullptr);
   EXPECT_EQ(join->cause.find("wide range mix"), 0u) << join->cause;

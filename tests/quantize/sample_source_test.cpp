@@ -4,11 +4,11 @@
 
 #include <set>
 
-#include "temporary_directory.h"
 #include "formats/npy/npy.h"
 #include "image_files.h"
 #include "quantize/calibration/channels_last.h"
 #include "support/file.h"
+#include "temporary_directory.h"
 
 namespace ec::quantize {
 namespace {

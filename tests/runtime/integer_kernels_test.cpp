@@ -1,5 +1,5 @@
-// Fast kernels on signed and unsigned bytes, against the reference kernels: every bit is the same, on
-// each instruction set and with one and several threads.
+// Fast kernels on signed and unsigned bytes, against the reference kernels: every bit is the same,
+// on each instruction set and with one and several threads.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,12 +17,8 @@ struct Numbers {
 };
 
 const Numbers kNumbers[] = {
-    {DType::I8, 3, 0, -7},
-    {DType::I8, -128, 0, -128, true},
-    {DType::U8, 128, 128, 128},
-    {DType::U8, 0, 117, 0},
-    {DType::U8, 131, 255, 60},
-    {DType::U8, 255, 0, 255},
+    {DType::I8, 3, 0, -7},  {DType::I8, -128, 0, -128, true}, {DType::U8, 128, 128, 128},
+    {DType::U8, 0, 117, 0}, {DType::U8, 131, 255, 60},        {DType::U8, 255, 0, 255},
 };
 
 class Builder {
@@ -43,14 +39,16 @@ class Builder {
     }
     std::vector<uint8_t> bytes(static_cast<size_t>(*type.num_elements()));
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(engine_() % 255 + 1);
-    return graph_->add_constant("w", std::move(type), Blob::copy_of(std::span<const uint8_t>(bytes)));
+    return graph_->add_constant("w", std::move(type),
+                                Blob::copy_of(std::span<const uint8_t>(bytes)));
   }
   Tensor* bias(int64_t channels) {
     std::vector<int32_t> values(static_cast<size_t>(channels));
     for (int32_t& value : values) value = static_cast<int32_t>(engine_() % 4000) - 2000;
     TensorType type(DType::I32, Shape{channels});
     type.quant = QuantParams{{0.0001f}, {0}, -1};
-    return graph_->add_constant("b", std::move(type), Blob::copy_of(std::span<const int32_t>(values)));
+    return graph_->add_constant("b", std::move(type),
+                                Blob::copy_of(std::span<const int32_t>(values)));
   }
   void output(OpKind kind, std::vector<Tensor*> inputs, Attrs attrs) {
     const auto y = graph_->add_single(kind, std::move(inputs), std::move(attrs));

@@ -60,7 +60,8 @@ std::string compiler_text(const DeviceCompilerReport& report) {
 
 std::string placed_text(const CheckReport& report) {
   const size_t all = report.operations.size();
-  if (report.native == 0) return fmt::format("  all {} operations on the CPU alone (predicted)\n", all);
+  if (report.native == 0)
+    return fmt::format("  all {} operations on the CPU alone (predicted)\n", all);
   return fmt::format("  {} of {} operations on the device, {} on the CPU beside it (predicted)\n",
                      report.native, all, report.host);
 }
@@ -76,7 +77,8 @@ std::string device_text(const CheckReport& report) {
     out +=
         fmt::format("  cut by {} '{}': {}\n", cut.source_op, printable(cut.name, 60), cut.reason);
   }
-  for (const std::string& rewrite : report.rewrites) out += fmt::format("  rewritten: {}\n", rewrite);
+  for (const std::string& rewrite : report.rewrites)
+    out += fmt::format("  rewritten: {}\n", rewrite);
   out += fmt::format(
       "  parameters {}: {} on chip, {} streamed at every run (estimated)\n"
       "  latency {} over USB 3, between {} and {} (estimated, never measured)\n",

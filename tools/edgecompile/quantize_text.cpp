@@ -36,13 +36,13 @@ std::string layers_table(const quantize::AccuracyReport& accuracy) {
   TextTable table(
       {"Worst layers", "Operation", "Share", "SQNR", "Cosine", "Error / step", "Clipped"});
   for (const quantize::LayerAccuracy* layer : layers)
-    table.add({printable(layer->name.empty() ? layer->tensor : layer->name, 60), layer->op,
-               layer->own_share ? fmt::format("{:.0f} %", *layer->own_share * 100)
-                                : std::string("-"),
-               fmt::format("{:.1f} dB", layer->error.sqnr_db()),
-               fmt::format("{:.5f}", layer->error.cosine()),
-               fmt::format("{:.2f}", layer->error.rmse() / static_cast<double>(layer->scale)),
-               fmt::format("{:.2f} %", layer->error.clip_rate() * 100)});
+    table.add(
+        {printable(layer->name.empty() ? layer->tensor : layer->name, 60), layer->op,
+         layer->own_share ? fmt::format("{:.0f} %", *layer->own_share * 100) : std::string("-"),
+         fmt::format("{:.1f} dB", layer->error.sqnr_db()),
+         fmt::format("{:.5f}", layer->error.cosine()),
+         fmt::format("{:.2f}", layer->error.rmse() / static_cast<double>(layer->scale)),
+         fmt::format("{:.2f} %", layer->error.clip_rate() * 100)});
   std::string out = table.text();
   for (const quantize::LayerAccuracy* layer : layers)
     if (!layer->cause.empty())

@@ -57,8 +57,7 @@ std::string stats_text(const BenchmarkStats& stats, const OpenedSession& opened)
          fmt::format(
              "\n  {} runs on {}, {} thread{} (measured here)\n  arena {} (lower bound {}), packed "
              "weights {} (exact)\n",
-             stats.iterations, opened.device, session.threads(),
-             session.threads() == 1 ? "" : "s",
+             stats.iterations, opened.device, session.threads(), session.threads() == 1 ? "" : "s",
              format_bytes(static_cast<int64_t>(memory.arena_bytes)),
              format_bytes(static_cast<int64_t>(memory.lower_bound)),
              format_bytes(static_cast<int64_t>(memory.constant_bytes)));

@@ -57,8 +57,9 @@ std::string last_line(const std::string& text) {
 Error failed(const CompilerLog& log, const std::string& output) {
   return Error(Code::ToolFailed, "edgetpu_compiler failed: " +
                                      (log.failure.empty() ? last_line(output) : log.failure))
-      .hint("compile without --edgetpu-compiler and run `edgetpu_compiler -s` on the file by hand "
-            "for its full output");
+      .hint(
+          "compile without --edgetpu-compiler and run `edgetpu_compiler -s` on the file by hand "
+          "for its full output");
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct CompiledByGoogle {
 };
 
 // Compiles models together, for runtimes from `runtime` on: they share the device's parameter
-// memory, earlier ones first. Works in a folder of its own and leaves nothing behind. Fails with the
-// compiler's own words when it does.
+// memory, earlier ones first. Works in a folder of its own and leaves nothing behind. Fails with
+// the compiler's own words when it does.
 Result<CompiledByGoogle> run_edgetpu_compiler(std::span<const CompilerInput> models, int runtime);
 
 }  // namespace ec::coral

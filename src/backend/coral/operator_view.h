@@ -20,7 +20,7 @@ class OperatorView {
   const tflite::Operator& op() const { return *op_; }
   tflite::BuiltinOperator code() const;
   bool is_custom() const { return code() == tflite::BuiltinOperator::CUSTOM; }
-  std::string name() const;  // "CONV_2D"
+  std::string name() const;   // "CONV_2D"
   std::string label() const;  // the first result's name: what the user knows the operator by
 
   size_t num_inputs() const { return tflite::size_of(op_->inputs()); }

@@ -139,8 +139,8 @@ Verdict mean(const OperatorView& op, const Rules& rules) {
   int64_t window = 1;
   for (const int64_t axis : *axes)
     if (axis >= 0 && axis < static_cast<int64_t>(in.size()))
-      window = std::min(kLargestWindow + 1, window * std::max<int64_t>(
-                                                         1, in[static_cast<size_t>(axis)]));
+      window = std::min(kLargestWindow + 1,
+                        window * std::max<int64_t>(1, in[static_cast<size_t>(axis)]));
   if (window > kLargestWindow)
     verdict.note = "averages " + shape_text(in) + ": windows beyond 42x42 are in no compiled file";
   return verdict;

@@ -113,11 +113,10 @@ void Importer::set_metadata(ec::Graph& graph) const {
     constexpr size_t kMaxKept = size_t{1} << 20;
     std::string value(text);
     if (!printable_text)
-      value = data.size() <= kMaxKept
-                  ? std::string(kBase64Prefix) + base64_encode(data.bytes())
-                  : std::to_string(data.size()) + " bytes";
-    metadata[std::string(kTfliteMetadata) +
-             std::string(text_of(entry.name()).substr(0, 200))] = std::move(value);
+      value = data.size() <= kMaxKept ? std::string(kBase64Prefix) + base64_encode(data.bytes())
+                                      : std::to_string(data.size()) + " bytes";
+    metadata[std::string(kTfliteMetadata) + std::string(text_of(entry.name()).substr(0, 200))] =
+        std::move(value);
   }
 }
 

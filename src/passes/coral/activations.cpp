@@ -23,9 +23,9 @@ Result<bool> leaky_to_prelu(Rewriter& r, Operation* op) {
     // Stored as 1 with the slope as its scale, the factor is the same number as before.
     TensorType type(x->dtype(), Shape::of(shape));
     type.quant = QuantParams{{alpha}, {0}, -1};
-    slopes = r.graph().add_constant("", std::move(type),
-                                    Blob::copy_of(std::span<const uint8_t>(
-                                        std::vector<uint8_t>(channels, 1))));
+    slopes = r.graph().add_constant(
+        "", std::move(type),
+        Blob::copy_of(std::span<const uint8_t>(std::vector<uint8_t>(channels, 1))));
   } else {
     return false;
   }

@@ -47,8 +47,8 @@ Tensor* padded_part(Parts& p, const Operation* op, size_t axis) {
   int64_t before = 0, after = 0;
   const auto close = [&] {
     if (run.empty()) return;
-    Tensor* joined = same_numbers(p, p.concat(std::move(run), static_cast<int64_t>(axis)),
-                                  op->output());
+    Tensor* joined =
+        same_numbers(p, p.concat(std::move(run), static_cast<int64_t>(axis)), op->output());
     run.clear();
     std::vector<int64_t> pads(2 * rank, 0);
     pads[axis] = before;

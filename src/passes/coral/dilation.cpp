@@ -1,5 +1,5 @@
-// Convolutions whose taps lie further apart in one direction than in the other: the device knows one
-// distance for both.
+// Convolutions whose taps lie further apart in one direction than in the other: the device knows
+// one distance for both.
 #include <cstring>
 #include <numeric>
 
@@ -15,18 +15,18 @@ Tensor* spread(Parts& p, const Tensor* weights, const std::vector<int64_t>& k,
                const std::vector<int64_t>& spread_k, const std::vector<int64_t>& step) {
   const std::vector<int64_t> sizes = weights->shape()->sizes();
   const size_t width = element_size(weights->dtype()) * static_cast<size_t>(sizes[3]);
-  const auto zero = static_cast<uint8_t>(
-      weights->type().quant && !weights->type().quant->zero_points.empty()
-          ? weights->type().quant->zero_points[0]
-          : 0);
-  std::vector<std::byte> bytes(
-      static_cast<size_t>(sizes[0] * spread_k[0] * spread_k[1]) * width, std::byte{zero});
+  const auto zero =
+      static_cast<uint8_t>(weights->type().quant && !weights->type().quant->zero_points.empty()
+                               ? weights->type().quant->zero_points[0]
+                               : 0);
+  std::vector<std::byte> bytes(static_cast<size_t>(sizes[0] * spread_k[0] * spread_k[1]) * width,
+                               std::byte{zero});
   for (int64_t o = 0; o < sizes[0]; ++o)
     for (int64_t y = 0; y < k[0]; ++y)
       for (int64_t x = 0; x < k[1]; ++x) {
         const auto from = static_cast<size_t>((o * k[0] + y) * k[1] + x);
-        const auto to = static_cast<size_t>(
-            (o * spread_k[0] + y * step[0]) * spread_k[1] + x * step[1]);
+        const auto to =
+            static_cast<size_t>((o * spread_k[0] + y * step[0]) * spread_k[1] + x * step[1]);
         std::memcpy(bytes.data() + to * width, weights->data().bytes().data() + from * width,
                     width);
       }

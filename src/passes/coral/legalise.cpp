@@ -13,9 +13,9 @@ void note(Parts& p, std::string_view form) {
   const std::string_view type =
       op->location().op_type.empty() ? op_name(op->kind()) : op->location().op_type;
   const std::string_view name = op->location().name();
-  p.rewriter().stats().notes.push_back(
-      std::string(type) + " '" + std::string(name.empty() ? op->output()->name() : name) +
-      "' as " + std::string(form));
+  p.rewriter().stats().notes.push_back(std::string(type) + " '" +
+                                       std::string(name.empty() ? op->output()->name() : name) +
+                                       "' as " + std::string(form));
 }
 
 class LegaliseCoralPass : public Pass {

@@ -59,8 +59,8 @@ Result<bool> single_row(Rewriter& r, Operation* op) {
   const auto layer = layer_of<A>(op);
   if (!layer) return false;
   if constexpr (std::is_same_v<A, GemmAttrs>) {
-    const bool bias_fits = op->input(2) == nullptr || (op->attrs_as<A>().beta == 1 &&
-                                                       rank_of(op->input(2)) == size_t{1});
+    const bool bias_fits = op->input(2) == nullptr ||
+                           (op->attrs_as<A>().beta == 1 && rank_of(op->input(2)) == size_t{1});
     if (!bias_fits) return false;
   }
   Parts p(r, op);

@@ -1,5 +1,5 @@
-// Rearranging channels into pixels, and numbers that repeat: from a transposed convolution that picks
-// and from tiles.
+// Rearranging channels into pixels, and numbers that repeat: from a transposed convolution that
+// picks and from tiles.
 #include "passes/coral/rules.h"
 
 namespace ec::passes {
@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kMostFilters = int64_t{1} << 20;
 
-// Pixel (i, j) of a block comes from channels [(i block + j) C, ...): every filter has a single one.
+// Pixel (i, j) of a block comes from channels [(i block + j) C, ...): every filter has a single
+// one.
 Result<bool> depth_to_space_by_convolution(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<DepthToSpaceAttrs>();
   const auto in = static_shape(op->input(0)), out = static_shape(op->output());

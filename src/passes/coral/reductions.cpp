@@ -1,5 +1,5 @@
-// Means that the device takes in other forms only. As real numbers they are the same; integers would
-// be rounded in another way.
+// Means that the device takes in other forms only. As real numbers they are the same; integers
+// would be rounded in another way.
 #include <algorithm>
 
 #include "passes/coral/rules.h"
@@ -45,8 +45,8 @@ Result<bool> mean_in_parts(Parts& p, Operation* op, const std::vector<int64_t>& 
   const int64_t rest = height / pool.kernel[0] * (width / pool.kernel[1]);
   if (pool.kernel[0] * pool.kernel[1] == 1 || rest > kLargestWindow) return false;
   Tensor* parts = p.op(OpKind::AvgPool, {op->input(0)}, pool);
-  return rewritten(p, p.reduce(OpKind::ReduceMean, parts, axes,
-                               op->attrs_as<ReduceAttrs>().keep_dims),
+  return rewritten(p,
+                   p.reduce(OpKind::ReduceMean, parts, axes, op->attrs_as<ReduceAttrs>().keep_dims),
                    "AVERAGE_POOL_2D and the mean of the rest");
 }
 

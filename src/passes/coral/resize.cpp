@@ -1,5 +1,5 @@
-// Resizes by more than 4, which the device leaves to the CPU: from a single pixel a tile, else several
-// small ones where they read the same numbers.
+// Resizes by more than 4, which the device leaves to the CPU: from a single pixel a tile, else
+// several small ones where they read the same numbers.
 #include <algorithm>
 
 #include "ops/resize_taps.h"
@@ -77,8 +77,7 @@ Result<bool> resize_in_steps(Rewriter& r, Operation* op) {
   if (!in || !out || in->size() != 4 || attrs.mode == ResizeMode::Cubic || !keeps_numbers(op))
     return false;
   if ((*out)[0] != (*in)[0] || (*out)[3] != (*in)[3]) return false;
-  const bool large =
-      (*out)[1] > kLargestFactor * (*in)[1] || (*out)[2] > kLargestFactor * (*in)[2];
+  const bool large = (*out)[1] > kLargestFactor * (*in)[1] || (*out)[2] > kLargestFactor * (*in)[2];
   if (!large) return false;
   Parts p(r, op);
   if ((*in)[1] == 1 && (*in)[2] == 1) {

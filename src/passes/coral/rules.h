@@ -1,6 +1,6 @@
-// The rules that write operations in forms the Edge TPU maps, by family; legalise.cpp makes a pass of
-// them. Graphs of integers give the same bits as before; forms that are equal as real numbers only
-// are used in front of quantisation, on graphs of floats.
+// The rules that write operations in forms the Edge TPU maps, by family; legalise.cpp makes a pass
+// of them. Graphs of integers give the same bits as before; forms that are equal as real numbers
+// only are used in front of quantisation, on graphs of floats.
 #pragma once
 
 #include <span>

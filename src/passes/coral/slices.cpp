@@ -30,8 +30,8 @@ Result<bool> strided_to_pool(Rewriter& r, Operation* op) {
     range.step = 1;
   }
   const DType dtype = op->output()->dtype();
-  const bool pools = is_float_form(op) || (op->output()->type().quant &&
-                                           (dtype == DType::I8 || dtype == DType::U8));
+  const bool pools = is_float_form(op) ||
+                     (op->output()->type().quant && (dtype == DType::I8 || dtype == DType::U8));
   if (!strided || !pools) return false;
   std::erase_if(*ranges, [&](const AxisRange& range) {
     return range.start == 0 && range.end == (*sizes)[static_cast<size_t>(range.axis)];
@@ -107,8 +107,7 @@ Result<bool> gather_to_slices(Rewriter& r, Operation* op) {
   }
   std::vector<Tensor*> parts;
   for (const Run& run : runs)
-    parts.push_back(
-        same_numbers(p, p.slice(op->input(0), axis, run.begin, run.end), op->output()));
+    parts.push_back(same_numbers(p, p.slice(op->input(0), axis, run.begin, run.end), op->output()));
   Tensor* y = same_numbers(p, p.concat(std::move(parts), axis), op->output());
   return rewritten(p, p.reshape(y, *op->output()->shape()),
                    runs.size() == 1 ? "SLICE" : "slices and CONCATENATION");

@@ -33,8 +33,7 @@ Tensor* hyperbolic_cosine(Parts& p, Tensor* x) {
 Tensor* inverse_hyperbolic_sine(Parts& p, Tensor* x) {
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* root = p.unary(OpKind::Sqrt, p.add(p.mul(x, x), 1));
-  return p.op(OpKind::Mul,
-              {p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root))});
+  return p.op(OpKind::Mul, {p.unary(OpKind::Sign, x), p.unary(OpKind::Log, p.add(size, root))});
 }
 Tensor* inverse_hyperbolic_cosine(Parts& p, Tensor* x) {
   return p.unary(OpKind::Log, p.add(x, p.unary(OpKind::Sqrt, p.sub(p.mul(x, x), 1))));
@@ -61,7 +60,8 @@ Tensor* arctangent(Parts& p, Tensor* x) {
   // |x| > 1: pi / 2 - atan(1 / |x|)
   Tensor* size = p.unary(OpKind::Abs, x);
   Tensor* large = p.op(OpKind::Greater, {size, p.number(x, 1)});
-  Tensor* t = p.op(OpKind::Where, {large, p.op(OpKind::Div, {p.number(x, 1), p.max(size, 1e-30)}), size});
+  Tensor* t =
+      p.op(OpKind::Where, {large, p.op(OpKind::Div, {p.number(x, 1), p.max(size, 1e-30)}), size});
   for (int i = 0; i < 2; ++i) t = p.div(t, p.add(p.unary(OpKind::Sqrt, p.add(p.mul(t, t), 1)), 1));
   Tensor* square = p.mul(t, t);
   Tensor* sum = p.mul(square, 1.0 / 13);

@@ -88,8 +88,8 @@ Result<bool> expand_attention(Rewriter& r, Operation* op) {
   const int64_t keys = (*static_shape(k))[2];
   k = repeated_heads(p, k, queries[1]);
   v = repeated_heads(p, v, queries[1]);
-  const double scale = attrs.scale != 0.0f ? double{attrs.scale}
-                                           : 1.0 / std::sqrt(static_cast<double>(queries[3]));
+  const double scale =
+      attrs.scale != 0.0f ? double{attrs.scale} : 1.0 / std::sqrt(static_cast<double>(queries[3]));
   Tensor* scores = p.op(OpKind::MatMul, {p.mul(q, scale), k}, MatMulAttrs{.transpose_b = true});
   if (attrs.softcap != 0.0f) {
     const double cap = double{attrs.softcap};

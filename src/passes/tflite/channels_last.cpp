@@ -24,12 +24,9 @@ Result<bool> turn(Rewriter& r, Operation* op) {
 }
 
 constexpr RewriteRule kRules[] = {
-    {OpKind::MaxPool, turn, "channels last"},
-    {OpKind::AvgPool, turn, "channels last"},
-    {OpKind::LpPool, turn, "channels last"},
-    {OpKind::DepthToSpace, turn, "channels last"},
-    {OpKind::SpaceToDepth, turn, "channels last"},
-    {OpKind::Lrn, turn, "channels last"},
+    {OpKind::MaxPool, turn, "channels last"},      {OpKind::AvgPool, turn, "channels last"},
+    {OpKind::LpPool, turn, "channels last"},       {OpKind::DepthToSpace, turn, "channels last"},
+    {OpKind::SpaceToDepth, turn, "channels last"}, {OpKind::Lrn, turn, "channels last"},
 };
 
 }  // namespace

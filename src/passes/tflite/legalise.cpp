@@ -12,11 +12,11 @@ class LegaliseTflitePass : public Pass {
     Rewriter rewriter(graph, context);
     EC_CHECK_OK(compute_in_single_precision(rewriter));
     std::vector<RewriteRule> rules;
-    for (const auto family : {kTfliteChannelsLast, kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
-                              kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
-                              kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample,
-                              kTfliteAttention, kTfliteScatter, kTfliteSignal,
-                              kTfliteLoops})
+    for (const auto family :
+         {kTfliteChannelsLast, kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteWindows,
+          kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement, kTfliteRecurrent,
+          kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter, kTfliteSignal,
+          kTfliteLoops})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }
@@ -35,7 +35,8 @@ const PassInfo kLegaliseTflitePass{
         "operators, a gather or a product with a constant matrix; softmax and top_k work along the "
         "last dimension; recurrent layers are unrolled; attention, einsum, Fourier transforms and "
         "grid_sample become products and gathers; scatters become sums into zeros; loops carry "
-        "results that grow; floats of other widths are computed in f32. Runs behind the layout pass: images have their channels last. Quantised "
+        "results that grow; floats of other widths are computed in f32. Runs behind the layout "
+        "pass: images have their channels last. Quantised "
         "operations stay as they are, but for pads.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<LegaliseTflitePass>();

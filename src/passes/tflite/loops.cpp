@@ -108,8 +108,8 @@ Result<bool> carry_grown_results(Rewriter& r, Operation* op) {
   return true;
 }
 
-// scan(states..., scanned..., captures...) -> (states..., grown...): a loop that takes parts of what
-// is scanned.
+// scan(states..., scanned..., captures...) -> (states..., grown...): a loop that takes parts of
+// what is scanned.
 Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ScanAttrs>();
   const auto states = static_cast<size_t>(attrs.num_states),

@@ -209,8 +209,9 @@ Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
   Tensor* at = op->input(0);
   const Operation* producer = at->producer();
   if (!depth || !is_plain(op) || !is_integer(at->dtype())) return false;
-  if (producer != nullptr && (producer->kind() == OpKind::ArgMax || producer->kind() == OpKind::ArgMin ||
-                              producer->kind() == OpKind::Where))
+  if (producer != nullptr &&
+      (producer->kind() == OpKind::ArgMax || producer->kind() == OpKind::ArgMin ||
+       producer->kind() == OpKind::Where))
     return false;
   if (const auto known = int_values(at); known && is_constant(at))
     if (std::none_of(known->begin(), known->end(), [](int64_t i) { return i < 0; })) return false;

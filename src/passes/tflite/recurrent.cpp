@@ -98,7 +98,8 @@ class Layer {
   Tensor* lstm(Tensor* step, Tensor* h) {
     Tensor* gates = p_.add(step, product(h));
     Tensor* kept = p_.mul(sigmoid(gate(gates, 2)), cell_);
-    Tensor* taken = p_.op(OpKind::Mul, {sigmoid(gate(gates, 0)), p_.unary(OpKind::Tanh, gate(gates, 3))});
+    Tensor* taken =
+        p_.op(OpKind::Mul, {sigmoid(gate(gates, 0)), p_.unary(OpKind::Tanh, gate(gates, 3))});
     cell_ = p_.add(kept, taken);
     return p_.op(OpKind::Mul, {sigmoid(gate(gates, 1)), p_.unary(OpKind::Tanh, cell_)});
   }

@@ -1,5 +1,6 @@
 // Elements put into others by their places. TFLite adds updates to zeros; everything else is made
-// of that: sums are added to what is there, replaced elements are chosen by a mask of the same kind.
+// of that: sums are added to what is there, replaced elements are chosen by a mask of the same
+// kind.
 #include <algorithm>
 #include <set>
 
@@ -33,16 +34,15 @@ Tensor* replaced(Parts& p, Rewriter& r, Tensor* places, const std::vector<int64_
   };
   Tensor* zeros = i32_constant(r, Shape::of(shape), std::vector<int64_t>(count(shape), 0));
   Tensor* ones = i32_constant(r, Shape::of(updates), std::vector<int64_t>(count(updates), 1));
-  Tensor* hits = p.op(OpKind::ScatterNd, {zeros, places, ones},
-                      ScatterNdAttrs{.reduction = Reduction::Add});
+  Tensor* hits =
+      p.op(OpKind::ScatterNd, {zeros, places, ones}, ScatterNdAttrs{.reduction = Reduction::Add});
   return p.op(OpKind::Greater, {hits, p.number(hits, 0)});
 }
 
 Tensor* sums_into_zeros(Parts& p, Rewriter& r, Tensor* places, Tensor* updates,
                         const std::vector<int64_t>& shape) {
   if (!p.ok()) return nullptr;
-  const size_t bytes =
-      static_cast<size_t>(count_elements(shape)) * element_size(updates->dtype());
+  const size_t bytes = static_cast<size_t>(count_elements(shape)) * element_size(updates->dtype());
   const std::vector<std::byte> nothing(bytes);
   Tensor* zeros = r.graph().add_constant("", TensorType(updates->dtype(), Shape::of(shape)),
                                          Blob::copy_of(std::span<const std::byte>(nothing)));
@@ -130,8 +130,8 @@ Result<bool> expand_scatter_elements(Rewriter& r, Operation* op) {
   places = p.add(places, i32_constant(r, Shape{count, 1}, base));
   Tensor* flat = p.sized(op->input(0), {count_elements(*shape)});
   Tensor* news = p.sized(op->input(2), {count});
-  Tensor* y = p.op(OpKind::ScatterNd, {flat, places, news},
-                   ScatterNdAttrs{.reduction = attrs.reduction});
+  Tensor* y =
+      p.op(OpKind::ScatterNd, {flat, places, news}, ScatterNdAttrs{.reduction = attrs.reduction});
   return p.replace(p.sized(y, *shape));
 }
 

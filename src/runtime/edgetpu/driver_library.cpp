@@ -27,8 +27,8 @@ std::vector<Device> DriverLibrary::devices() const {
   std::vector<Device> devices;
   if (list == nullptr) return devices;
   for (size_t i = 0; i < count; ++i)
-    devices.push_back({list[i].type == 0 ? Bus::Pci : Bus::Usb,
-                       list[i].path != nullptr ? list[i].path : ""});
+    devices.push_back(
+        {list[i].type == 0 ? Bus::Pci : Bus::Usb, list[i].path != nullptr ? list[i].path : ""});
   free_devices_(list);
   return devices;
 }

@@ -7,8 +7,9 @@ namespace {
 
 Error failed(const std::string& what) {
   return Error(Code::DeviceUnavailable, what)
-      .hint("libedgetpu and the TFLite library must be of matching versions: stock libedgetpu does "
-            "not work with TFLite 2.12 and newer");
+      .hint(
+          "libedgetpu and the TFLite library must be of matching versions: stock libedgetpu does "
+          "not work with TFLite 2.12 and newer");
 }
 
 }  // namespace
@@ -122,10 +123,9 @@ Result<std::vector<Blob>> DeviceModel::run(std::span<const Blob> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     TfLiteTensor* tensor = f_.input(interpreter_, static_cast<int32_t>(i));
     if (f_.copy_from(tensor, inputs[i].bytes().data(), inputs[i].size()) != 0)
-      return Error(Code::InputShapeMismatch, "input " + std::to_string(i) + " has " +
-                                                 std::to_string(inputs[i].size()) +
-                                                 " bytes, the device expects " +
-                                                 std::to_string(f_.tensor_bytes(tensor)));
+      return Error(Code::InputShapeMismatch,
+                   "input " + std::to_string(i) + " has " + std::to_string(inputs[i].size()) +
+                       " bytes, the device expects " + std::to_string(f_.tensor_bytes(tensor)));
   }
   if (f_.invoke(interpreter_) != 0)
     return Error(Code::ExecutionFailed, "the run on the Edge TPU failed")

@@ -1,5 +1,5 @@
-// Quantised convolutions, matrix products and additions on bytes, bit by bit as the integer kernels of
-// the op table compute them. Forms that are not taken here run those. Kernels give signed bytes:
+// Quantised convolutions, matrix products and additions on bytes, bit by bit as the integer kernels
+// of the op table compute them. Forms that are not taken here run those. Kernels give signed bytes:
 // results of unsigned types are computed 128 lower and have their highest bit turned at the end.
 #include <cstring>
 
@@ -115,8 +115,8 @@ std::optional<Weights> weights_of(const OpInstance& op, int64_t columns, int64_t
   // Signed weights are symmetric.
   if (!is_byte(zero_point, dtype) || (dtype == DType::I8 && zero_point != 0)) return std::nullopt;
   const auto* bytes = reinterpret_cast<const int8_t*>(op.input(1).constant);
-  Weights w{{bytes, bytes + columns * taps * depth}, columns, taps, depth,
-            zero_point - offset_of(dtype)};
+  Weights w{
+      {bytes, bytes + columns * taps * depth}, columns, taps, depth, zero_point - offset_of(dtype)};
   if (dtype == DType::U8) turn_highest_bits(w.data.data(), columns * taps * depth);
   return w;
 }
@@ -153,8 +153,8 @@ std::optional<Stage> weighted_stage(const OpInstance& op, const Weights& w, int3
   for (int64_t c = 0; c < w.columns; ++c) {
     const auto column = static_cast<size_t>(c);
     const double scale = double{q->scales[per_channel ? column : 0]};
-    const double real = quantized::real_factor(in->scale, scale, out->scale,
-                                               !per_channel && dtype == DType::U8);
+    const double real =
+        quantized::real_factor(in->scale, scale, out->scale, !per_channel && dtype == DType::U8);
     if (!stage.set_factor(column, quantized::quantize_multiplier(real))) return std::nullopt;
     const int64_t start =
         (bias != nullptr ? bias[c] : 0) - (in->zero_point - offset + shift) * w.sum(c);
@@ -299,8 +299,7 @@ class ProductOp final : public PreparedOp {
       table_->int8_tile(
           {pointers, rows, taps, groups_, packed_.data() + c * taps * groups_ * 4, sums, wanted});
       for (int64_t r = 0; weight_zero_ != 0 && r < rows; ++r)
-        for (int64_t i = 0; i < wanted; ++i)
-          sums[r * kInt8Panel + i] -= weight_zero_ * row_sums[r];
+        for (int64_t i = 0; i < wanted; ++i) sums[r * kInt8Panel + i] -= weight_zero_ * row_sums[r];
       for (int64_t r = 0; stage_.rounds_reals() && r < rows; ++r)
         stage_.finish_reals(sums + r * kInt8Panel, c, wanted, y + r * columns_ + c);
       for (int64_t r = 0; !stage_.rounds_reals() && r < rows; ++r)

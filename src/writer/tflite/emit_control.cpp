@@ -24,7 +24,8 @@ Status emit_if(OpEmitter& e) {
 constexpr size_t kTripCount = 0, kCondition = 1, kFirstValue = 2;
 
 // The values that WHILE carries: the number of the iteration and its limit where there is one,
-// whether to go on, then the loop's own. Iteration and condition are what the body takes first, too.
+// whether to go on, then the loop's own. Iteration and condition are what the body takes first,
+// too.
 struct Carried {
   bool counted;  // iteration and limit are among them
   std::vector<ec::TensorType> types;
@@ -135,10 +136,10 @@ Status emit_loop(OpEmitter& e) {
   const size_t first = carried.counted ? 2 : 1;
   std::vector<int32_t> outputs;
   for (size_t i = 0; i < carried.types.size(); ++i)
-    outputs.push_back(i >= first && i < first + num_carried
-                          ? e.out(i - first)
-                          : e.graph().add_tensor(e.op().output()->name() + "_last",
-                                                 carried.types[i]));
+    outputs.push_back(
+        i >= first && i < first + num_carried
+            ? e.out(i - first)
+            : e.graph().add_tensor(e.op().output()->name() + "_last", carried.types[i]));
   e.add(Op::WHILE, carried.initial, std::move(outputs),
         options(BuiltinOptions::WhileOptions,
                 CreateWhileOptions(e.fbb(), static_cast<int32_t>(condition),

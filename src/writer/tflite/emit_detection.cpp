@@ -33,8 +33,8 @@ Status emit_detection(OpEmitter& e) {
   return {};
 }
 
-// The operator takes one image and one class; the graph's operation takes all of them and gives rows
-// of (image, class, box), as many as there are.
+// The operator takes one image and one class; the graph's operation takes all of them and gives
+// rows of (image, class, box), as many as there are.
 class SelectedBoxes {
  public:
   explicit SelectedBoxes(OpEmitter& e) : e_(e) {}
@@ -61,14 +61,13 @@ class SelectedBoxes {
     std::vector<int32_t> parts;
     for (int64_t image = 0; image < scores[0]; ++image) {
       const int32_t boxes = part(e_.in(0), {image, 0, 0}, {1, boxes_, 4}, {boxes_, 4});
-      for (int64_t kind = 0; kind < scores[1]; ++kind)
-        parts.push_back(select(boxes, image, kind));
+      for (int64_t kind = 0; kind < scores[1]; ++kind) parts.push_back(select(boxes, image, kind));
     }
     int32_t rows = parts[0];
     if (parts.size() > 1)
-      rows = e_.step(Op::CONCATENATION, std::move(parts), rows_type(Dim::unknown()),
-                     options(BuiltinOptions::ConcatenationOptions,
-                             CreateConcatenationOptions(e_.fbb(), 0)));
+      rows = e_.step(
+          Op::CONCATENATION, std::move(parts), rows_type(Dim::unknown()),
+          options(BuiltinOptions::ConcatenationOptions, CreateConcatenationOptions(e_.fbb(), 0)));
     e_.add(Op::CAST, {rows}, {e_.out()},
            options(BuiltinOptions::CastOptions,
                    CreateCastOptions(e_.fbb(), TensorType::INT32, TensorType::INT64)));
@@ -88,13 +87,14 @@ class SelectedBoxes {
     const int32_t cut =
         e_.step(Op::SLICE, {tensor, from, to}, whole,
                 options(BuiltinOptions::SliceOptions, CreateSliceOptions(e_.fbb())));
-    return e_.step(Op::RESHAPE, {cut, e_.ints(shape)}, ec::TensorType(DType::F32, Shape::of(shape)));
+    return e_.step(Op::RESHAPE, {cut, e_.ints(shape)},
+                   ec::TensorType(DType::F32, Shape::of(shape)));
   }
 
   int32_t select(int32_t boxes, int64_t image, int64_t kind) {
     const int32_t scores = part(e_.in(1), {image, kind, 0}, {1, 1, boxes_}, {boxes_});
-    const int32_t found = e_.graph().add_tensor(
-        name("_boxes"), ec::TensorType(DType::I32, Shape{Dim(limit_)}));
+    const int32_t found =
+        e_.graph().add_tensor(name("_boxes"), ec::TensorType(DType::I32, Shape{Dim(limit_)}));
     const int32_t count =
         e_.graph().add_tensor(name("_count"), ec::TensorType(DType::I32, Shape{}));
     e_.add(Op::NON_MAX_SUPPRESSION_V4, {boxes, scores, limit_number_, overlap_, least_},
@@ -112,9 +112,9 @@ class SelectedBoxes {
     const int64_t column[] = {limit_, 1}, zeros[] = {0, 0};
     const int32_t right = e_.step(Op::RESHAPE, {found, e_.ints(column)},
                                   ec::TensorType(DType::I32, Shape{Dim(limit_), Dim(1)}));
-    const int32_t rows = e_.step(Op::CONCATENATION, {left, right}, rows_type(Dim(limit_)),
-                                 options(BuiltinOptions::ConcatenationOptions,
-                                         CreateConcatenationOptions(e_.fbb(), 1)));
+    const int32_t rows = e_.step(
+        Op::CONCATENATION, {left, right}, rows_type(Dim(limit_)),
+        options(BuiltinOptions::ConcatenationOptions, CreateConcatenationOptions(e_.fbb(), 1)));
     const int32_t size =
         e_.step(Op::PACK, {count, e_.int_scalar(3)}, ec::TensorType(DType::I32, Shape{Dim(2)}),
                 options(BuiltinOptions::PackOptions, CreatePackOptions(e_.fbb(), 2, 0)));

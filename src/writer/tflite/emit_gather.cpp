@@ -53,8 +53,7 @@ Status emit_scatter_nd(OpEmitter& e) {
     return e.fail("a reduction other than addition", std::string(kPipelineHint));
   EC_TRY(const int32_t places, e.int32_operand(1));
   const ec::Tensor& x = e.input(0);
-  const Options opts =
-      options(BuiltinOptions::ScatterNdOptions, CreateScatterNdOptions(e.fbb()));
+  const Options opts = options(BuiltinOptions::ScatterNdOptions, CreateScatterNdOptions(e.fbb()));
   if (written_operand(e.op(), 0) != &x) {
     EC_TRY(const int32_t shape, e.int32_operand(0));
     return e.add(Op::SCATTER_ND, {places, e.in(2), shape}, {e.out()}, opts), ok_status();
@@ -79,9 +78,8 @@ Status emit_non_zero(OpEmitter& e) {
     return {};
   }
   Shape rows{Dim::unknown(), Dim(static_cast<int64_t>(e.rank()))};
-  const int32_t places =
-      e.step(Op::WHERE, {e.in(0)}, ec::TensorType(DType::I64, std::move(rows)),
-             options(BuiltinOptions::WhereOptions, CreateWhereOptions(e.fbb())));
+  const int32_t places = e.step(Op::WHERE, {e.in(0)}, ec::TensorType(DType::I64, std::move(rows)),
+                                options(BuiltinOptions::WhereOptions, CreateWhereOptions(e.fbb())));
   const int64_t swap[] = {1, 0};
   e.add(Op::TRANSPOSE, {places, e.ints(swap)}, {e.out()},
         options(BuiltinOptions::TransposeOptions, CreateTransposeOptions(e.fbb())));
@@ -107,10 +105,8 @@ Status emit_one_hot(OpEmitter& e) {
 }
 
 constexpr EmitRow kRows[] = {
-    {OpKind::Gather, emit_gather},
-    {OpKind::GatherNd, emit_gather_nd},
-    {OpKind::ScatterNd, emit_scatter_nd},
-    {OpKind::OneHot, emit_one_hot},
+    {OpKind::Gather, emit_gather},        {OpKind::GatherNd, emit_gather_nd},
+    {OpKind::ScatterNd, emit_scatter_nd}, {OpKind::OneHot, emit_one_hot},
     {OpKind::NonZero, emit_non_zero},
 };
 

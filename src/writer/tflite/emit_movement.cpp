@@ -235,20 +235,13 @@ Status emit_reverse_sequence(OpEmitter& e) {
 }
 
 constexpr EmitRow kRows[] = {
-    {OpKind::Identity, emit_identity},
-    {OpKind::Reshape, emit_reshape},
-    {OpKind::Flatten, emit_reshape},
-    {OpKind::Squeeze, emit_squeeze},
-    {OpKind::Unsqueeze, emit_unsqueeze},
-    {OpKind::Transpose, emit_transpose},
-    {OpKind::Concat, emit_concat},
-    {OpKind::Split, emit_split},
-    {OpKind::Tile, emit_tile},
-    {OpKind::Expand, emit_expand},
-    {OpKind::Range, emit_range},
-    {OpKind::Fill, emit_fill},
-    {OpKind::Shape, emit_shape},
-    {OpKind::ReverseSequence, emit_reverse_sequence},
+    {OpKind::Identity, emit_identity},   {OpKind::Reshape, emit_reshape},
+    {OpKind::Flatten, emit_reshape},     {OpKind::Squeeze, emit_squeeze},
+    {OpKind::Unsqueeze, emit_unsqueeze}, {OpKind::Transpose, emit_transpose},
+    {OpKind::Concat, emit_concat},       {OpKind::Split, emit_split},
+    {OpKind::Tile, emit_tile},           {OpKind::Expand, emit_expand},
+    {OpKind::Range, emit_range},         {OpKind::Fill, emit_fill},
+    {OpKind::Shape, emit_shape},         {OpKind::ReverseSequence, emit_reverse_sequence},
 };
 
 }  // namespace

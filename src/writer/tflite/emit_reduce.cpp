@@ -44,8 +44,8 @@ Status emit_arg(OpEmitter& e) {
   if (attrs.select_last) return e.fail("the last of equal elements");
   const bool largest = e.op().kind() == OpKind::ArgMax;
   const int64_t axis = positive_axis(attrs.axis, e.rank());
-  const ec::Tensor* result = attrs.keep_dims ? e.op().output()
-                                             : e.cast_result(0, {DType::I32, DType::I64});
+  const ec::Tensor* result =
+      attrs.keep_dims ? e.op().output() : e.cast_result(0, {DType::I32, DType::I64});
   const DType dtype = result->dtype();
   const TensorType type = *tensor_type(dtype);
   const Options opts =
@@ -53,8 +53,7 @@ Status emit_arg(OpEmitter& e) {
               : options(BuiltinOptions::ArgMinOptions, CreateArgMinOptions(e.fbb(), type));
   const Op code = largest ? Op::ARG_MAX : Op::ARG_MIN;
   const std::vector<int32_t> inputs{e.in(0), e.int_scalar(axis)};
-  if (!attrs.keep_dims)
-    return e.add(code, inputs, {e.graph().tensor(result)}, opts), ok_status();
+  if (!attrs.keep_dims) return e.add(code, inputs, {e.graph().tensor(result)}, opts), ok_status();
   EC_CHECK_OK(e.require_static(*e.op().output()));
   Shape dropped = *e.op().output()->shape();
   dropped.dims().erase(dropped.dims().begin() + axis);

@@ -53,9 +53,9 @@ Result<int32_t> places_of_all(OpEmitter& e, size_t operand, const std::vector<in
     // "To the end" is the largest 64-bit number.
     const ec::TensorType& wide = list.type();
     if (!list.is_constant())
-      places = e.step(Op::MINIMUM, {places, e.number(wide, double{INT32_MAX})}, wide,
-                      options(BuiltinOptions::MaximumMinimumOptions,
-                              CreateMaximumMinimumOptions(e.fbb())));
+      places = e.step(
+          Op::MINIMUM, {places, e.number(wide, double{INT32_MAX})}, wide,
+          options(BuiltinOptions::MaximumMinimumOptions, CreateMaximumMinimumOptions(e.fbb())));
     EC_TRY(places, list.is_constant() ? e.int32_operand(operand)
                                       : Result<int32_t>(e.cast_to_i32(places, list)));
   }
@@ -95,7 +95,8 @@ Status emit_computed_slice(OpEmitter& e) {
 // Places of single elements in some dimensions, which the result does not have any more.
 const Operation* dropped_dimensions(OpEmitter& e) {
   const Operation* drop = e.graph().only_reader(e.op().output(), OpKind::Squeeze);
-  const bool one = drop != nullptr && e.op().location().op_type == builtin_name(Op::STRIDED_SLICE) &&
+  const bool one = drop != nullptr &&
+                   e.op().location().op_type == builtin_name(Op::STRIDED_SLICE) &&
                    e.has_source_of(*drop) && int_values(drop->input(1));
   return one ? drop : nullptr;
 }

@@ -162,7 +162,8 @@ bool gives_any_rank(const Operation& op) {
 }
 // Kernels compute in single precision; what is double can be converted and moved.
 bool computes_in_double(const Operation& op) {
-  if (op.kind() == OpKind::Cast || op.kind() == OpKind::Custom || !op.bodies().empty()) return false;
+  if (op.kind() == OpKind::Cast || op.kind() == OpKind::Custom || !op.bodies().empty())
+    return false;
   const auto is_double = [](const ec::Tensor* tensor) {
     return tensor != nullptr && tensor->dtype() == DType::F64;
   };

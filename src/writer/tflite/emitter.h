@@ -135,8 +135,9 @@ struct PlainRow {
   BuiltinOperator code;
   BuiltinOptions options = BuiltinOptions::NONE;
 };
-extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce, kEmitWeighted,
-    kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitOther;
+extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather,
+    kEmitReduce, kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
+    kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

@@ -116,9 +116,9 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
     outputs.push_back({graph.output_names()[i], record.outputs[i]});
   model.set_signature(std::move(inputs), std::move(outputs));
   const auto described = graph.metadata().find(std::string(tflite::kTfliteDescription));
-  model.set_description(!options.description.empty()               ? options.description
-                        : described != graph.metadata().end()      ? described->second
-                                                                   : "edgecompiler");
+  model.set_description(!options.description.empty()          ? options.description
+                        : described != graph.metadata().end() ? described->second
+                                                              : "edgecompiler");
   tflite::add_source_metadata(graph, model);
   if (!options.provenance.empty())
     model.add_metadata(std::string(kTfliteProvenance), tflite::json_object(options.provenance));

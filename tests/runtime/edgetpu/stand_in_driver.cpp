@@ -31,9 +31,9 @@ __attribute__((visibility("default"))) Device* edgetpu_list_devices(size_t* coun
 }
 __attribute__((visibility("default"))) void edgetpu_free_devices(Device* list) { delete list; }
 __attribute__((visibility("default"))) TfLiteDelegate* edgetpu_create_delegate(int type,
-                                                                                const char* name,
-                                                                                const void*,
-                                                                                size_t count) {
+                                                                               const char* name,
+                                                                               const void*,
+                                                                               size_t count) {
   if (mode() == "broken" || type != 1 || name == nullptr || count != 0) return nullptr;
   ++g_delegates;
   return new TfLiteDelegate;

@@ -1,6 +1,6 @@
-// Stands in for the TFLite C library in tests: a model of one byte tensor whose run adds one to each
-// of four elements. EC_STAND_IN: "refuse" no interpreter, "allocate" and "invoke" fail there. The
-// order of deletion is checked: interpreter before model.
+// Stands in for the TFLite C library in tests: a model of one byte tensor whose run adds one to
+// each of four elements. EC_STAND_IN: "refuse" no interpreter, "allocate" and "invoke" fail there.
+// The order of deletion is checked: interpreter before model.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -74,8 +74,8 @@ EC_EXPORT TfLiteTensor* TfLiteInterpreterGetInputTensor(TfLiteInterpreter* inter
   return &interpreter->in;
 }
 EC_EXPORT int32_t TfLiteInterpreterGetOutputTensorCount(const TfLiteInterpreter*) { return 1; }
-EC_EXPORT const TfLiteTensor* TfLiteInterpreterGetOutputTensor(
-    const TfLiteInterpreter* interpreter, int32_t) {
+EC_EXPORT const TfLiteTensor* TfLiteInterpreterGetOutputTensor(const TfLiteInterpreter* interpreter,
+                                                               int32_t) {
   return &interpreter->out;
 }
 EC_EXPORT int TfLiteTensorType(const TfLiteTensor*) { return 3; }

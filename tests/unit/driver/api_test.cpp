@@ -1,11 +1,11 @@
 // The public functions: plain types, failures as exceptions.
 #include <gtest/gtest.h>
 
-#include "temporary_directory.h"
 #include "edgecompiler/compile.h"
 #include "edgecompiler/session.h"
 #include "edgecompiler/version.h"
 #include "support/file.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "temporary_directory.h"
 #include "support/file.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {

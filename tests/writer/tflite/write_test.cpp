@@ -328,11 +328,13 @@ TEST(TfliteWriter, LoopsCarryTheirConditionAndCount) {
       }
   })";
   const File open = write(R"(graph @g(%p: bool[], %x: f32[2], %k: f32[]) -> (y = %y) {
-    %y = loop(_, %p, %x, %k) {num_carried=1})" + std::string(kBody));
+    %y = loop(_, %p, %x, %k) {num_carried=1})" +
+                          std::string(kBody));
   ASSERT_EQ(open.names(), "WHILE");
   EXPECT_EQ(open.op(0).inputs()->size(), 3u);  // condition, x, k
   const File counted = write(R"(graph @g(%n: i64[], %x: f32[2], %k: f32[]) -> (y = %y) {
-    %y = loop(%n, _, %x, %k) {num_carried=1})" + std::string(kBody));
+    %y = loop(%n, _, %x, %k) {num_carried=1})" +
+                             std::string(kBody));
   EXPECT_EQ(counted.op(0).inputs()->size(), 5u);  // iteration, condition, x, k, limit
   const auto* options = counted.op(0).builtin_options_as_WhileOptions();
   const auto graph = [&](int32_t i) {
@@ -421,7 +423,8 @@ TEST(TfliteWriter, EntriesBesideTheGraphsAreKept) {
   DiagnosticSink sink;
   const File file(*encode_tflite(*graph, {}, sink));
   ASSERT_EQ(file.model().metadata()->size(), 2u);
-  const auto* bytes = file.model().buffers()->Get(file.model().metadata()->Get(0)->buffer())->data();
+  const auto* bytes =
+      file.model().buffers()->Get(file.model().metadata()->Get(0)->buffer())->data();
   EXPECT_EQ(std::vector<uint8_t>(bytes->begin(), bytes->end()), (std::vector<uint8_t>{1, 2, 3}));
 }
 

@@ -92,9 +92,9 @@ inline void store_bytes(Word v, const Requantize& q, int8_t* y, Index n) {
 #else
   if (n >= kLanes) {
     const Word bytes = _mm256_packs_epi16(_mm256_packs_epi32(v, v), v);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(y),
-                     _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
-                                        _mm256_extracti128_si256(bytes, 1)));
+    _mm_storel_epi64(
+        reinterpret_cast<__m128i*>(y),
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
     return;
   }
   int32_t words[kLanes];
