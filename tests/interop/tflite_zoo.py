@@ -32,6 +32,10 @@ KNOWN_ABOVE: dict[str, float] = {
     # Ill-conditioned: ONNX Runtime's own results differ by 0.7e-4 between its optimised and its plain graph.
     "fcn_resnet50-legacy-op13": 2e-4,
 }
+# Models whose results under the reference kernels are not compared, with the reason.
+NOT_WITH_REFERENCE = {
+    "levit_128s-legacy-op12": "random weights give logits of several hundred: softmax turns the last bit of a sum into 1e-3 of a weight",
+}
 # Models that keep transposes because they are no pure CNNs: attention, token mixing, sequences; basic_pitch has a constant-Q
 # transform in front, whose own two transposes stand around a sum that drops a dimension.
 MAY_TRANSPOSE = (
@@ -125,7 +129,7 @@ def faults_of(name: str, result: dict) -> list[str]:
     faults = []
     for column in ("reference", "default"):
         value = result[column]
-        if value == ABSENT:
+        if value == ABSENT or (column == "reference" and name in NOT_WITH_REFERENCE):
             continue
         if not isinstance(value, float) or not value <= limit:
             faults.append(f"{column}: {value if isinstance(value, str) else f'{value:.1e}'}")
