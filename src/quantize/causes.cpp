@@ -23,11 +23,6 @@ constexpr double kGoodSqnr = 30;
 // ... unless they make most of the error at the outputs.
 constexpr double kLargeShare = 0.2;
 
-double width(const Range& range) {
-  return static_cast<double>(std::max(range.max, 0.0f)) -
-         static_cast<double>(std::min(range.min, 0.0f));
-}
-
 struct Cause {
   std::string cause, advice;
 };
@@ -69,7 +64,8 @@ class Explainer {
       return std::nullopt;
     const auto& seen = run_.extremes[tensor.id()];
     const auto& used = run_.ranges[tensor.id()];
-    if (!seen || !used || width(*used) < 0.999 * width(*seen)) return std::nullopt;
+    if (!seen || !used || span_with_zero(*used) < 0.999 * span_with_zero(*seen))
+      return std::nullopt;
     return Cause{
         fmt::format("too few samples: values outside what {} samples showed", run_.samples),
         "calibrate with some hundred samples"};
@@ -147,14 +143,14 @@ class Explainer {
   std::optional<Cause> dead(const Tensor& tensor) const {
     const FormId form = plan_.stored_form(&tensor);
     const auto& seen = run_.extremes[tensor.id()];
-    if (!seen || !params_[form] || width(*seen) <= 0) return std::nullopt;
+    if (!seen || !params_[form] || span_with_zero(*seen) <= 0) return std::nullopt;
     const DType dtype = activation_type(width_of(form));
     const double offered =
         static_cast<double>(params_[form]->scales[0]) *
         (static_cast<double>(highest_integer(dtype)) - static_cast<double>(lowest_integer(dtype)));
-    if (width(*seen) > kDead * offered) return std::nullopt;
+    if (span_with_zero(*seen) > kDead * offered) return std::nullopt;
     return Cause{fmt::format("dead range: the values use {:.0f} % of what the scale offers",
-                             100 * width(*seen) / offered),
+                             100 * span_with_zero(*seen) / offered),
                  plan_.fixed[plan_.group[form]]
                      ? "the target prescribes this scale; --keep-float leaves it out"
                      : "another tensor that shares the scale is wider; see its layer"};

@@ -87,8 +87,7 @@ class Chooser {
       if (candidates.empty() || plan_.fixed[group] || width_of(group) == Width::Wide) continue;
       double widest = 0, narrowest = std::numeric_limits<double>::infinity();
       for (const Range& range : candidates) {
-        const double size = static_cast<double>(std::max(range.max, 0.0f)) -
-                            static_cast<double>(std::min(range.min, 0.0f));
+        const double size = span_with_zero(range);
         widest = std::max(widest, size);
         narrowest = std::min(narrowest, size);
       }

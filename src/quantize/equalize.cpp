@@ -5,6 +5,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "quantize/clip_bounds.h"
 #include "quantize/weight_index.h"
 
 namespace ec::quantize {
@@ -40,17 +41,7 @@ struct Edge {
   std::vector<double> factor;  // so far
 };
 
-bool is_relu6(const Operation& op) {
-  if (op.kind() != OpKind::Clip) return false;
-  const auto bound = [&](size_t i) -> std::optional<float> {
-    const Tensor* tensor = op.input(i);
-    if (tensor == nullptr || !tensor->is_constant() || tensor->dtype() != DType::F32 ||
-        tensor->type().num_elements() != 1)
-      return std::nullopt;
-    return tensor->values<float>()[0];
-  };
-  return bound(1) == 0.0f && bound(2) == kBound;
-}
+bool is_relu6(const Operation& op) { return op.kind() == OpKind::Clip && has_relu6_bounds(op); }
 
 enum class Fused : uint8_t { Linear, Relu, Relu6, Other };
 

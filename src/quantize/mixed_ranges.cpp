@@ -11,11 +11,6 @@ namespace {
 // Operands whose ranges differ by more: the smaller one has less than 16 of 256 steps.
 constexpr double kMix = 16;
 
-double width(const Range& range) {
-  return static_cast<double>(std::max(range.max, 0.0f)) -
-         static_cast<double>(std::min(range.min, 0.0f));
-}
-
 // All tensors between the operation and the outputs; empty where something computes with them.
 bool ends_in_outputs(const Graph& graph, const Plan& plan, const Tensor* tensor) {
   if (tensor->uses().empty()) return graph.is_output(tensor);
@@ -43,10 +38,10 @@ std::optional<RangeMix> mixed_ranges(const Operation& op, const Plan& plan,
     const Tensor* operand = op.input(i);
     if (operand == nullptr || rule.role(i) != OperandRole::Activation) continue;
     const auto& range = run.extremes[operand->id()];
-    if (!range || width(*range) <= 0) continue;
-    mix.wide = std::max(mix.wide, width(*range));
-    if (width(*range) >= mix.narrow) continue;
-    mix.narrow = width(*range);
+    if (!range || span_with_zero(*range) <= 0) continue;
+    mix.wide = std::max(mix.wide, span_with_zero(*range));
+    if (span_with_zero(*range) >= mix.narrow) continue;
+    mix.narrow = span_with_zero(*range);
     mix.smallest = operand;
   }
   if (mix.smallest == nullptr || mix.wide < kMix * mix.narrow) return std::nullopt;

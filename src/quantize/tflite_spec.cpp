@@ -5,6 +5,7 @@
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "quantize/clip_bounds.h"
 #include "quantize/target_spec.h"
 
 namespace ec::quantize {
@@ -140,18 +141,6 @@ OpRule matmul(const Operation& op, bool per_channel) {
   return calibrated({kActivation, constant ? kWeights : kActivation});
 }
 
-// A bound of a clip: infinite where there is none, not-a-number where it is no constant.
-float clip_bound(const Operation& op, size_t operand, float otherwise) {
-  const Tensor* tensor = op.input(operand);
-  if (tensor == nullptr) return otherwise;
-  return is_float_constant(tensor) && tensor->type().num_elements() == 1
-             ? tensor->values<float>()[0]
-             : std::nanf("");
-}
-bool is_relu6(const Operation& op) {
-  return clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 6.0f;
-}
-
 // relu6 and its two relatives; other bounds have no operator.
 OpRule clip(const Operation& op) {
   const float low = clip_bound(op, 1, -INFINITY), high = clip_bound(op, 2, INFINITY);
@@ -285,7 +274,7 @@ OpRule wide_rule(const Operation& op, bool dense_per_channel) {
     case OpKind::Softmax:
       return softmax_like(op, unit_wide());
     case OpKind::Clip:
-      if (!is_relu6(op)) return no("its bounds have no operator with 16 bits");
+      if (!has_relu6_bounds(op)) return no("its bounds have no operator with 16 bits");
       break;
     case OpKind::Elu:
     case OpKind::HardSwish:

@@ -69,7 +69,7 @@ double largest_difference(const Graph& a, const Graph& b) {
   return largest / scale;
 }
 
-class EqualizeTest : public testing::TestWithParam<std::tuple<const char*, Equalization, bool>> {};
+class EqualizeTest : public testing::TestWithParam<std::tuple<std::string, Equalization, bool>> {};
 
 TEST_P(EqualizeTest, ComputesTheSame) {
   const auto [activation, what, bounds] = GetParam();
