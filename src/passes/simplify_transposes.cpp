@@ -106,22 +106,26 @@ Result<bool> sink_common_transpose(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// The chain of single-use operations above a transpose, up to another transpose that merges with
-// it. Nearest first; empty when there is none in reach.
-std::vector<Operation*> chain_to_transpose(Operation* transpose) {
+// One operation reads the tensor, perhaps as several operands (a square).
+bool has_single_reader(const Tensor* tensor) {
+  if (tensor->uses().empty() || tensor->uses()[0].op->graph().is_output(tensor)) return false;
+  return std::all_of(tensor->uses().begin(), tensor->uses().end(),
+                     [&](const Use& use) { return use.op == tensor->uses()[0].op; });
+}
+
+// The chain of operations with one reader above a tensor that is to be transposed, up to another
+// transpose that merges with it. Nearest first; empty when there is none in reach.
+std::vector<Operation*> chain_to_transpose(const Tensor* tensor, const Perm& perm) {
   std::vector<Operation*> chain;
-  const Tensor* tensor = transpose->input(0);
-  const auto perm = perm_of(transpose);
-  if (!perm) return {};
   for (int i = 0; i < kMaxDistance; ++i) {
     Operation* op = tensor->producer();
-    if (op == nullptr || !has_single_use(tensor)) return {};
+    if (op == nullptr || !has_single_reader(tensor)) return {};
     if (op->kind() == OpKind::Transpose) {
       chain.push_back(op);
       return chain;
     }
     if (op->outputs().size() != 1) return {};
-    const auto roles = permute_roles(op, *perm);
+    const auto roles = permute_roles(op, perm);
     if (!roles || roles->outputs[0] != PermuteRole::Data) return {};
     const Tensor* data = nullptr;
     for (size_t k = 0; k < roles->inputs.size(); ++k) {
@@ -141,9 +145,11 @@ std::vector<Operation*> chain_to_transpose(Operation* transpose) {
 
 // transpose(f(transpose(x))) -> f(transpose(transpose(x))): the two merge.
 Result<bool> lift_to_transpose(Rewriter& rewriter, Operation* op) {
-  std::vector<Operation*> chain = chain_to_transpose(op);
+  const auto own = perm_of(op);
+  if (!own) return false;
+  const Perm perm = *own;
+  std::vector<Operation*> chain = chain_to_transpose(op->input(0), perm);
   if (chain.size() < 2) return false;
-  const Perm perm = *perm_of(op);
   const Operation* upper = chain.back();
   const auto upper_perm = perm_of(upper);
   if (!upper_perm || upper_perm->size() != perm.size()) return false;
@@ -160,6 +166,35 @@ Result<bool> lift_to_transpose(Rewriter& rewriter, Operation* op) {
     tensor = moved->output();
   }
   rewriter.replace(op, tensor);
+  return true;
+}
+
+// transpose(reduce(x)) where the reduction drops dimensions -> reduce(transpose(x)), if the
+// transpose then finds another one above.
+Result<bool> lift_over_dropping_reduce(Rewriter& rewriter, Operation* op) {
+  const Operation* reduce = op->input(0)->producer();
+  const auto perm = perm_of(op);
+  if (reduce == nullptr || !perm || !reduce->attrs().is<ReduceAttrs>() || has_quant(op) ||
+      reduce->attrs_as<ReduceAttrs>().keep_dims || !has_single_use(op->input(0)))
+    return false;
+  const auto axes = reduce_axes(reduce);
+  Tensor* x = reduce->input(0);
+  if (!axes || axes->empty() || !x->shape()) return false;
+  Perm whole = identity_perm(x->shape()->rank());
+  std::vector<size_t> kept;
+  for (size_t d = 0; d < whole.size(); ++d)
+    if (std::find(axes->begin(), axes->end(), static_cast<int64_t>(d)) == axes->end())
+      kept.push_back(d);
+  if (kept.size() != perm->size()) return false;
+  for (size_t i = 0; i < kept.size(); ++i)
+    whole[kept[i]] = static_cast<int64_t>(kept[static_cast<size_t>((*perm)[i])]);
+  if (chain_to_transpose(x, whole).empty()) return false;
+  EC_TRY(Tensor * turned, rewriter.transpose(x, whole, {op}));
+  std::vector<Tensor*> inputs = reduce->inputs();
+  inputs[0] = turned;
+  EC_TRY(Tensor * result,
+         rewriter.add(reduce->kind(), std::move(inputs), reduce->attrs(), {reduce}));
+  rewriter.replace(op, result);
   return true;
 }
 
@@ -259,7 +294,8 @@ class SimplifyTransposes : public Pass {
 
  private:
   static Result<bool> simplify(Rewriter& rewriter, Operation* op) {
-    constexpr RewriteFn kOnTranspose[] = {merge_transposes, lift_to_transpose, transpose_over_view,
+    constexpr RewriteFn kOnTranspose[] = {merge_transposes, lift_to_transpose,
+                                          lift_over_dropping_reduce, transpose_over_view,
                                           transpose_to_reshape};
     if (op->kind() == OpKind::MatMul || op->kind() == OpKind::Gemm)
       return merge_into_matmul(rewriter, op);

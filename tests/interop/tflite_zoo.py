@@ -36,12 +36,11 @@ KNOWN_ABOVE: dict[str, float] = {
 NOT_WITH_REFERENCE = {
     "levit_128s-legacy-op12": "random weights give logits of several hundred: softmax turns the last bit of a sum into 1e-3 of a weight",
 }
-# Models that keep transposes because they are no pure CNNs: attention, token mixing, sequences; basic_pitch has a constant-Q
-# transform in front, whose own two transposes stand around a sum that drops a dimension.
+# Models that keep transposes because they are no pure CNNs: attention, token mixing, sequences.
 MAY_TRANSPOSE = (
     "BiGru", "CausalDecoder", "ElmanRnn", "Encoder", "LstmTagger", "SpatialTransformer", "TwoTower", "DynamicFull", "cait", "coat",
     "convit", "crossvit", "deit", "edgenext", "efficientformer", "efficientvit", "gmlp", "levit", "maxvit", "mixer", "mobilevit",
-    "GroupNormBlock", "shared-vit", "pit_ti", "pvt", "resmlp", "swin", "tiny_vit", "vit_", "xcit", "magika", "fastvit", "basic_pitch",
+    "GroupNormBlock", "shared-vit", "pit_ti", "pvt", "resmlp", "swin", "tiny_vit", "vit_", "xcit", "magika", "fastvit",
 )
 
 

@@ -145,6 +145,14 @@ INSTANTIATE_TEST_SUITE_P(
              "%a = transpose(%x) {perm=[0,2,3,1]} %b = softmax(%a) {axis=-1} %y = transpose(%b) "
              "{perm=[0,3,1,2]}",
              "softmax"},
+        Case{"over_square_and_dropping_reduce",
+             "%a = transpose(%x) {perm=[0,2,1,3]} %q = mul(%a, %a) %b = reduce_sum(%q, %i3) "
+             "{keep_dims=false} %y = transpose(%b) {perm=[0,2,1]}",
+             "mul reduce_sum"},
+        Case{"not_over_dropping_reduce_alone",
+             "%q = mul(%x, %x) %b = reduce_sum(%q, %i3) {keep_dims=false} %y = transpose(%b) "
+             "{perm=[0,2,1]}",
+             "mul reduce_sum transpose"},
         Case{"over_reduce",
              "%a = transpose(%x) {perm=[0,2,3,1]} %b = reduce_sum(%a, %i3) %y = transpose(%b) "
              "{perm=[0,3,1,2]}",
