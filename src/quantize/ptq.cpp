@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "ops/op_def.h"
 #include "quantize/budget.h"
 #include "quantize/causes.h"
@@ -13,6 +11,7 @@
 #include "quantize/mixed_ranges.h"
 #include "quantize/rescale.h"
 #include "quantize/shares.h"
+#include "quantize/steps.h"
 #include "quantize/verify.h"
 #include "support/progress.h"
 #include "support/strings.h"
@@ -89,12 +88,7 @@ class PtqRun {
 
   template <class F>
   Status step(F&& f) {
-    const auto start = std::chrono::steady_clock::now();
-    Status status = f();
-    const auto took = std::chrono::steady_clock::now() - start;
-    report().steps.push_back({std::string(kSteps[report().steps.size()].name),
-                              std::chrono::duration<double, std::milli>(took).count()});
-    return status;
+    return steps_.run(std::forward<F>(f));
   }
 
   Status describe() {
@@ -269,6 +263,7 @@ class PtqRun {
   FormParams params_;
   LayerWeights weights_, corrected_;  // the trial keeps layers of both
   QuantizeResult result_;
+  Steps steps_{kSteps, result_.report};
 };
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "ops/op_def.h"
 #include "quantize/kept_in_float.h"
+#include "quantize/steps.h"
 #include "quantize/verify.h"
 #include "support/rounding.h"
 
@@ -52,12 +52,7 @@ class QatRun {
   QuantizeReport& report() { return result_.report; }
   template <class F>
   Status step(F&& f) {
-    const auto start = std::chrono::steady_clock::now();
-    Status status = f();
-    const auto took = std::chrono::steady_clock::now() - start;
-    report().steps.push_back({std::string(kSteps[report().steps.size()].name),
-                              std::chrono::duration<double, std::milli>(took).count()});
-    return status;
+    return steps_.run(std::forward<F>(f));
   }
 
   std::optional<PairParams>& known(const Tensor* tensor) {
@@ -286,6 +281,7 @@ class QatRun {
   FormParams params_;
   LayerWeights weights_;
   QuantizeResult result_;
+  Steps steps_{kSteps, result_.report};
 };
 
 }  // namespace

@@ -175,16 +175,8 @@ Result<std::vector<TorchValue>> Functionalizer::call_in_place(const CallSite& si
     return std::vector<TorchValue>{
         TorchValue(TensorRef{view.tensor, false, view.quant, target.alias})};
   }
-  std::vector<TorchValue> now;
-  for (const TorchValue& arg : args) {
-    EC_TRY(TorchValue made, current(site, arg));
-    now.push_back(std::move(made));
-  }
-  NamedValues named;
-  for (const auto& [key, value] : kwargs) {
-    EC_TRY(TorchValue made, current(site, value));
-    named.emplace_back(key, std::move(made));
-  }
+  EC_TRY(const Arguments arguments, current(site, args, kwargs));
+  const auto& [now, named] = arguments;
   EC_TRY(std::vector<TorchValue> results, torch::call(site, functional, now, named));
   if (results.empty() || !results[0].is_tensor())
     return Error(Code::Internal, fmt::format("{} gave no tensor", functional));
@@ -200,20 +192,27 @@ Result<std::vector<TorchValue>> Functionalizer::call_in_place(const CallSite& si
   return std::vector<TorchValue>{TorchValue(std::move(value))};
 }
 
+Result<Functionalizer::Arguments> Functionalizer::current(const CallSite& site,
+                                                          std::span<const TorchValue> args,
+                                                          const NamedValues& kwargs) {
+  Arguments now;
+  for (const TorchValue& arg : args) {
+    EC_TRY(TorchValue made, current(site, arg));
+    now.positional.push_back(std::move(made));
+  }
+  for (const auto& [key, value] : kwargs) {
+    EC_TRY(TorchValue made, current(site, value));
+    now.named.emplace_back(key, std::move(made));
+  }
+  return now;
+}
+
 Result<std::vector<TorchValue>> Functionalizer::call_functional(const CallSite& site,
                                                                 std::string_view name,
                                                                 std::span<const TorchValue> args,
                                                                 const NamedValues& kwargs) {
-  std::vector<TorchValue> now;
-  for (const TorchValue& arg : args) {
-    EC_TRY(TorchValue made, current(site, arg));
-    now.push_back(std::move(made));
-  }
-  NamedValues named;
-  for (const auto& [key, value] : kwargs) {
-    EC_TRY(TorchValue made, current(site, value));
-    named.emplace_back(key, std::move(made));
-  }
+  EC_TRY(const Arguments arguments, current(site, args, kwargs));
+  const auto& [now, named] = arguments;
   EC_TRY(std::vector<TorchValue> results, torch::call(site, name, now, named));
   const ViewKind kind = view_kind(name);
   const TensorRef* viewed = now.empty() ? nullptr : now[0].get_if<TensorRef>();

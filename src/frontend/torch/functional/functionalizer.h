@@ -56,6 +56,14 @@ class Functionalizer {
   std::vector<Write> end_branch();
 
  private:
+  struct Arguments {
+    std::vector<TorchValue> positional;
+    NamedValues named;
+  };
+  // Every argument as it is after the writes so far.
+  Result<Arguments> current(const CallSite& site, std::span<const TorchValue> args,
+                            const NamedValues& kwargs);
+
   struct Change {
     std::shared_ptr<Alias> alias;
     TensorRef value;
