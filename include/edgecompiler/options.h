@@ -38,7 +38,7 @@ struct CompileOptions {
   std::string weights;
   // Methods that change the numbers to keep accuracy, each "auto" (where it was measured to help,
   // the default), "on" or "off".
-  std::string equalize, balance, correct_bias;
+  std::string equalize, balance, correct_bias, adapt_rounding;
   // "normal" or "high": more ranges tried, takes longer.
   std::string effort;
   // What the outputs must keep against the float model, without labels: the share of samples whose

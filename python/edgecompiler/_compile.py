@@ -57,6 +57,7 @@ def compile(
     equalize: str | None = None,
     balance: str | None = None,
     correct_bias: str | None = None,
+    adapt_rounding: str | None = None,
     effort: str | None = None,
     max_drop: float | None = None,
     min_sqnr: float | None = None,
@@ -78,14 +79,14 @@ def compile(
     list), "random", an array whose first axis counts samples, or an iterable of arrays or of dicts by input name.
     Arrays are taken as they are; pictures become (pixel - mean) / std with pixels from 0 to `pixel_range`.
     `quantize="a16w8"` has 16-bit activations. `max_drop` and `min_sqnr` raise layers until the outputs are that close
-    to the float model's; `equalize`, `balance` and `correct_bias` are "auto", "on" or "off".
+    to the float model's; `equalize`, `balance`, `correct_bias` and `adapt_rounding` are "auto", "on" or "off".
     """
     if isinstance(model, IRGraph) and output is None:
         raise ValueError("a graph has no file name: give output=")
     wanted = _Wanted(
         quantize, calibration_data, num_calibration_samples, calibration_method, calibration_percentile, mean, std,
-        pixel_range, input_layout, color, resize, io_type, weights, equalize, balance, correct_bias, effort, max_drop,
-        min_sqnr, keep_float,
+        pixel_range, input_layout, color, resize, io_type, weights, equalize, balance, correct_bias,
+        adapt_rounding, effort, max_drop, min_sqnr, keep_float,
     )  # fmt: skip
     report = _run(
         _native.compile, model, target, output, input_shapes, dims, passes, disable_pass, keep_io_layout, wanted
@@ -132,6 +133,7 @@ class _Wanted:
     equalize: str | None = None
     balance: str | None = None
     correct_bias: str | None = None
+    adapt_rounding: str | None = None
     effort: str | None = None
     max_drop: float | None = None
     min_sqnr: float | None = None
@@ -142,7 +144,7 @@ class _Wanted:
         texts = {}
         for name in (
             "quantize", "calibration_method", "pixel_range", "input_layout", "color", "resize", "io_type", "weights",
-            "equalize", "balance", "correct_bias", "effort",
+            "equalize", "balance", "correct_bias", "adapt_rounding", "effort",
         ):  # fmt: skip
             if (value := getattr(self, name)) is not None:
                 texts[name] = str(value)

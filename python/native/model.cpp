@@ -53,6 +53,7 @@ void set_quantization(CompileOptions& options, const Quantization& given) {
   text("equalize", options.equalize);
   text("balance", options.balance);
   text("correct_bias", options.correct_bias);
+  text("adapt_rounding", options.adapt_rounding);
   text("effort", options.effort);
   const auto number = [&](const char* key, double& field) {
     if (const auto values = numbers(key); !values.empty()) field = values[0];

@@ -70,6 +70,7 @@ Result<quantize::QuantizeRequest> request_of(const CompileOptions& options,
   EC_TRY(request.methods.equalize, switch_of("equalize", options.equalize));
   EC_TRY(request.methods.balance, switch_of("balance", options.balance));
   EC_TRY(request.methods.correct_bias, switch_of("correct-bias", options.correct_bias));
+  EC_TRY(request.methods.adapt_rounding, switch_of("adapt-rounding", options.adapt_rounding));
   const std::string weights = to_lower(options.weights);
   if (!weights.empty() && weights != "per-channel" && weights != "per-tensor")
     return bad_choice("weights", options.weights, "per-channel, per-tensor");

@@ -33,6 +33,7 @@ std::string options_text(const CompileOptions& options) {
   text += fmt::format(";percentile={};weights={};equalize={};balance={};correct_bias={};effort={}",
                       options.calibration_percentile, options.weights, options.equalize,
                       options.balance, options.correct_bias, options.effort);
+  text += fmt::format(";adapt_rounding={}", options.adapt_rounding);
   text += fmt::format(";max_drop={};min_sqnr={}", options.max_drop, options.min_sqnr);
   return text + ";stop_after=" + options.stop_after;
 }

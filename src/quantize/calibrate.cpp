@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "ops/op_kind.h"
 #include "runtime/executor.h"
 #include "support/strings.h"
 
@@ -19,6 +21,7 @@ class ChannelWatch {
     const auto values = value.as<float>();
     if (sum_.empty()) {
       sum_.assign(channels, 0.0);
+      squares_.assign(channels, 0.0);
       statistics_.min.assign(channels, std::numeric_limits<float>::infinity());
       statistics_.max.assign(channels, -std::numeric_limits<float>::infinity());
     }
@@ -27,6 +30,7 @@ class ChannelWatch {
       for (size_t c = 0; c < channels; ++c) {
         const float v = values[at + c];
         sum_[c] += static_cast<double>(v);
+        squares_[c] += static_cast<double>(v) * static_cast<double>(v);
         statistics_.min[c] = std::min(statistics_.min[c], v);
         statistics_.max[c] = std::max(statistics_.max[c], v);
       }
@@ -36,12 +40,13 @@ class ChannelWatch {
     if (rows_ == 0) return std::nullopt;
     ChannelStatistics result = statistics_;
     for (const double sum : sum_) result.mean.push_back(sum / rows_);
+    for (const double sum : squares_) result.mean_square.push_back(sum / rows_);
     return result;
   }
 
  private:
   ChannelStatistics statistics_;
-  std::vector<double> sum_;
+  std::vector<double> sum_, squares_;
   double rows_ = 0;
 };
 
@@ -59,12 +64,15 @@ class Watch {
     }
   }
 
+  void begin(size_t sample) { sample_ = sample; }
+
   void see(const Tensor& tensor, const ConstView& value) {
     Observer* observer = observers_[tensor.id()].get();
     if (observer == nullptr || value.dtype != DType::F32) return;
     bool finite = true;
     const auto values = value.as<float>();
-    if (!values.empty()) range_of(values, finite);
+    Range range;
+    if (!values.empty()) range = range_of(values, finite);
     if (!finite) {
       if (broken_ == nullptr) broken_ = &tensor;
       return;
@@ -72,7 +80,11 @@ class Watch {
     observer->observe(values);
     if (channels_[tensor.id()]) channels_[tensor.id()]->see(value);
     seen_.resize(observers_.size());
-    seen_[tensor.id()] = true;
+    Seen& seen = seen_[tensor.id()];
+    if (!seen.any || range.min < seen.range.min) seen.lowest = sample_;
+    if (!seen.any || range.max > seen.range.max) seen.highest = sample_;
+    seen.range = seen.any ? hull(seen.range, range) : range;
+    seen.any = true;
   }
 
   // The first tensor that held infinity or not-a-number; null when there was none.
@@ -84,18 +96,39 @@ class Watch {
     run.candidates.resize(observers_.size());
     run.channels.resize(observers_.size());
     for (size_t id = 0; id < observers_.size(); ++id) {
-      if (!observers_[id] || id >= seen_.size() || !seen_[id]) continue;
+      if (!observers_[id] || id >= seen_.size() || !seen_[id].any) continue;
       run.candidates[id] = observers_[id]->candidates();
       run.ranges[id] = run.candidates[id].front();
       run.extremes[id] = observers_[id]->extremes();
       if (channels_[id]) run.channels[id] = channels_[id]->statistics();
     }
+    run.extreme_samples = extreme_samples();
   }
 
  private:
+  struct Seen {
+    bool any = false;
+    Range range;
+    size_t lowest = 0, highest = 0;  // samples
+  };
+
+  std::vector<size_t> extreme_samples() const {
+    std::map<size_t, size_t> extremes;  // of each sample
+    for (const Seen& seen : seen_)
+      if (seen.any && seen.range.min < seen.range.max)
+        ++extremes[seen.lowest], ++extremes[seen.highest];
+    std::vector<std::pair<size_t, size_t>> order(extremes.begin(), extremes.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::vector<size_t> samples;
+    for (const auto& [sample, count] : order) samples.push_back(sample);
+    return samples;
+  }
+
   std::vector<std::unique_ptr<Observer>> observers_;
   std::vector<std::optional<ChannelWatch>> channels_;
-  std::vector<bool> seen_;
+  std::vector<Seen> seen_;
+  size_t sample_ = 0;
   const Tensor* broken_ = nullptr;
 };
 
@@ -125,6 +158,25 @@ class InputWatch {
   double sum_ = 0, squares_ = 0;
   size_t count_ = 0;
 };
+
+// What a minimum with constants cuts off needs no room in front of it.
+void leave_out_what_is_cut(const Graph& graph, CalibrationRun& run) {
+  for (const Operation* op : graph.topological()) {
+    if (op->kind() != OpKind::Min || op->inputs().size() != 2) continue;
+    const size_t constant = op->input(0)->is_constant() ? 0 : 1;
+    const Tensor *bounds = op->input(constant), *cut = op->input(1 - constant);
+    if (!bounds->is_constant() || bounds->dtype() != DType::F32 || !graph.has_single_use(cut) ||
+        !run.extremes[cut->id()])
+      continue;
+    bool finite = true;
+    const Range range = range_of(bounds->values<float>(), finite);
+    if (!finite) continue;
+    const auto limit = [&](Range& seen) { seen.max = std::clamp(range.max, seen.min, seen.max); };
+    limit(*run.ranges[cut->id()]);
+    limit(*run.extremes[cut->id()]);
+    for (Range& candidate : run.candidates[cut->id()]) limit(candidate);
+  }
+}
 
 Error not_finite(const Tensor& tensor, const std::string& sample) {
   std::string node, op_type;
@@ -157,6 +209,7 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
                           std::make_shared<kernels::ThreadPool>(options.threads)));
   for (size_t done = 0; done < samples.size(); ++done) {
     EC_TRY(const std::vector<Value> values, source.read(samples[done]));
+    watch.begin(samples[done]);
     std::vector<ConstView> views;
     for (size_t i = 0; i < values.size(); ++i) {
       views.push_back(values[i].view());
@@ -171,6 +224,7 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
   }
   CalibrationRun run;
   watch.fill(run);
+  leave_out_what_is_cut(graph, run);
   for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());
   run.samples = samples.size();
   return run;

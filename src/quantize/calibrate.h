@@ -16,7 +16,7 @@ using Progress = std::function<void(size_t done, size_t total)>;
 
 // Of one channel (index of the last dimension) over all samples.
 struct ChannelStatistics {
-  std::vector<double> mean;
+  std::vector<double> mean, mean_square;
   std::vector<float> min, max;
 };
 
@@ -34,6 +34,8 @@ struct CalibrationRun {
   };
   std::vector<InputStatistics> inputs;
   size_t samples = 0;
+  // Samples that gave the extremes of some activation, those of the most activations first.
+  std::vector<size_t> extreme_samples;
 };
 
 struct CalibrationOptions {

@@ -15,6 +15,10 @@ class Chooser {
           size_t runs)
       : graph_(graph), plan_(plan), run_(run), trial_(trial), runs_left_(runs) {
     choice_.resize(plan.group.size(), 0);
+    kept_.resize(plan.group.size(), false);
+    // Clipped, the largest scores become equal and the order of answers is lost.
+    for (const Tensor* tensor : judged_tensors(graph))
+      kept_[plan.group[plan.stored_form(tensor)]] = true;
     for (const auto& candidates : run.candidates)
       num_candidates_ = std::max(num_candidates_, candidates.size());
   }
@@ -34,45 +38,49 @@ class Chooser {
     for (const Tensor* tensor : graph_.tensors()) {
       const auto& candidates = run_.candidates[tensor->id()];
       if (candidates.empty()) continue;
-      const size_t wanted = choice_[plan_.group[plan_.stored_form(tensor)]];
+      const FormId group = plan_.group[plan_.stored_form(tensor)];
+      const size_t wanted = kept_[group] ? 0 : choice_[group];
       ranges[tensor->id()] = candidates[std::min(wanted, candidates.size() - 1)];
     }
     return ranges;
   }
 
-  // Of the present choice; infinite when there are no runs left.
-  Result<double> noise() {
-    if (runs_left_ < trial_.samples()) return std::numeric_limits<double>::infinity();
-    runs_left_ -= trial_.samples();
+  // Takes the present choice as the best one where it is better by that factor.
+  Result<bool> is_better_choice(double worthwhile) {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
-    EC_TRY(const OutputError error, trial_.measure(round_all(graph_, plan_, params, weights_)));
-    return error.noise;
+    const Rounding rounding = round_all(graph_, plan_, params, weights_);
+    std::vector<OutputError> errors;
+    for (size_t part = 0; part < trial_.parts(); ++part) {
+      if (runs_left_ < trial_.samples_of_part(part)) return false;
+      runs_left_ -= trial_.samples_of_part(part);
+      EC_TRY(const OutputError error, trial_.measure_part(rounding, part));
+      // No need to look at the others.
+      if (!best_.empty() && error.noise > best_[part].noise) return false;
+      errors.push_back(error);
+    }
+    if (!best_.empty() && !is_better(errors, best_, worthwhile)) return false;
+    best_ = std::move(errors);
+    return true;
   }
 
   Status try_all_alike() {
     size_t best = 0;
     for (size_t k = 0; k < num_candidates_; ++k) {
       std::fill(choice_.begin(), choice_.end(), k);
-      EC_TRY(const double noise_now, noise());
-      if (k == 0 || noise_now < kWorthwhile * best_) {
-        best_ = noise_now;
-        best = k;
-      }
+      EC_TRY(const bool better, is_better_choice(kWorthwhile));
+      if (better) best = k;
     }
     std::fill(choice_.begin(), choice_.end(), best);
     return {};
   }
 
   Status try_group(FormId group) {
-    const size_t before = choice_[group];
-    size_t best = before;
-    for (size_t k = 0; k < num_candidates_ && runs_left_ >= trial_.samples(); ++k) {
-      if (k == before) continue;
+    size_t best = choice_[group];
+    for (size_t k = 0; k < num_candidates_ && runs_left_ > 0; ++k) {
+      if (k == best) continue;
       choice_[group] = k;
-      EC_TRY(const double noise_now, noise());
-      if (noise_now >= kWorthwhileAlone * best_) continue;
-      best_ = noise_now;
-      best = k;
+      EC_TRY(const bool better, is_better_choice(kWorthwhileAlone));
+      if (better) best = k;
     }
     choice_[group] = best;
     return {};
@@ -84,7 +92,9 @@ class Chooser {
     for (const Tensor* tensor : graph_.tensors()) {
       const auto& candidates = run_.candidates[tensor->id()];
       const FormId group = plan_.group[plan_.stored_form(tensor)];
-      if (candidates.empty() || plan_.fixed[group] || width_of(group) == Width::Wide) continue;
+      if (candidates.empty() || plan_.fixed[group] || kept_[group] ||
+          width_of(group) == Width::Wide)
+        continue;
       double widest = 0, narrowest = std::numeric_limits<double>::infinity();
       for (const Range& range : candidates) {
         const double size = span_with_zero(range);
@@ -110,7 +120,8 @@ class Chooser {
   size_t num_candidates_ = 0;
   LayerWeights weights_;
   std::vector<size_t> choice_;  // by group
-  double best_ = 0;
+  std::vector<bool> kept_;      // groups that keep their extremes
+  std::vector<OutputError> best_;  // by part; empty before the first run
 };
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "quantize/channel_factors.h"
+#include "quantize/channel_importance.h"
 #include "quantize/clip_bounds.h"
 #include "quantize/weight_index.h"
 
@@ -12,16 +15,11 @@ namespace ec::quantize {
 namespace {
 
 constexpr float kBound = 6.0f;  // of relu6
-// Factors beyond these come from channels that do next to nothing.
-constexpr double kLargestFactor = 1e3;
+// Weights between two tensors are changed by both, so that they need some rounds to settle.
+constexpr int kRounds = 6;
 // Calibration does not see the largest value there will ever be: how far below its bound a channel
 // stays.
 constexpr double kHeadroom = 2;
-
-struct Channels {
-  std::vector<double> made, read;  // largest weight on either side
-  std::vector<double> seen;        // largest activation
-};
 
 // Constants with one value per channel, or weights with an index of their channels.
 struct Scaled {
@@ -32,11 +30,13 @@ struct Scaled {
 // A tensor whose channels may be scaled.
 struct Edge {
   Tensor* tensor = nullptr;       // as the layers behind read it
-  std::vector<Scaled> producers;  // divided by the factor
-  std::vector<Scaled> consumers;  // multiplied by it
-  Operation* bounded = nullptr;   // the relu6 on the way, or the layer it is fused into
-  bool made_by_weights = false;
-  bool all_depthwise = true;
+  std::vector<Scaled> producers;         // divided by the factor
+  std::vector<Scaled> consumers;         // multiplied by it
+  const Operation* made_by = nullptr;    // the layer whose weights are the first producer
+  std::vector<Operation*> read_by;       // the layers whose weights are the consumers
+  Operation* gated = nullptr;            // the product whose gate gets factors of its own
+  Operation* bounded = nullptr;          // the relu6 on the way, or the layer it is fused into
+  size_t gate = 0;                       // operand of the product
   size_t channels = 0;
   std::vector<double> factor;  // so far
 };
@@ -107,22 +107,27 @@ std::optional<Scaled> vector_constant(Tensor* tensor, size_t channels) {
 
 class Equalizer {
  public:
-  Equalizer(Graph& graph, const CalibrationRun& run, const EqualizeOptions& options)
-      : graph_(graph), run_(run), options_(options) {}
-
-  Result<size_t> run() {
-    for (Operation* op : graph_.topological()) {
+  Equalizer(Graph& graph, const Plan& plan, const EqualizeOptions& options)
+      : graph_(graph), plan_(plan), options_(options) {
+    for (Operation* op : graph_.topological())
       if (std::optional<Edge> edge = edge_behind(op)) edges_.push_back(std::move(*edge));
+  }
+
+  bool has_work() const { return !edges_.empty(); }
+
+  Result<size_t> run(const CalibrationRun& seen) {
+    std::erase_if(edges_, [&](const Edge& edge) { return !seen.channels[edge.tensor->id()]; });
+    seen_ = &seen;
+    for (int round = 0; round < kRounds; ++round) {
+      const ChannelImportance importance = channel_importance(graph_);
+      for (Edge& edge : edges_) scale(edge, best_factors(describe(edge, importance)));
     }
-    // Weights between two edges are changed by both, so that they need some rounds to settle.
-    const int rounds = options_.what == Equalization::Weights ? 16 : 1;
-    for (int round = 0; round < rounds; ++round)
-      for (Edge& edge : edges_) scale(edge, choose(edge));
     size_t changed = 0;
     for (Edge& edge : edges_) {
       const bool moved = std::any_of(edge.factor.begin(), edge.factor.end(),
                                      [](double f) { return std::abs(std::log(f)) > 1e-3; });
       changed += moved;
+      if (moved && edge.gated != nullptr) EC_CHECK_OK(scale_gate(edge));
       if (moved && edge.bounded != nullptr && options_.allow_bounds) EC_CHECK_OK(add_bounds(edge));
     }
     return changed;
@@ -149,7 +154,7 @@ class Equalizer {
       tensor = next->output();
     }
     edge.tensor = tensor;
-    if (!consumers_of(edge) || !run_.channels[tensor->id()]) return std::nullopt;
+    if (!consumers_of(edge)) return std::nullopt;
     edge.factor.assign(edge.channels, 1.0);
     return edge;
   }
@@ -157,20 +162,20 @@ class Equalizer {
   bool producers_of(Operation* op, Edge& edge, Fused& fused) {
     if (op->outputs().size() != 1 || !op->output()->shape() || op->output()->shape()->rank() == 0)
       return false;
-    if (const std::optional<WeightIndex> index = weight_index(*op)) {
-      fused = fused_activation(*op);
-      if (fused == Fused::Other || !is_own_constant(op->input(1)) || op->input(3) != nullptr)
-        return false;
-      edge.channels = index->outputs;
-      edge.made_by_weights = true;
-      edge.producers.push_back({op->input(1), index->output});
-      if (op->input(2) == nullptr) return true;
-      const std::optional<Scaled> bias = vector_constant(op->input(2), edge.channels);
-      if (!bias) return false;
-      edge.producers.push_back(*bias);
-      return true;
-    }
-    return options_.what == Equalization::Activations && affine(op, edge);
+    if (options_.what == Equalization::Gains) return affine(op, edge) || gate(op, edge);
+    const std::optional<WeightIndex> index = weight_index(*op);
+    if (!index) return false;
+    fused = fused_activation(*op);
+    if (fused == Fused::Other || !is_own_constant(op->input(1)) || op->input(3) != nullptr)
+      return false;
+    edge.channels = index->outputs;
+    edge.made_by = op;
+    edge.producers.push_back({op->input(1), index->output});
+    if (op->input(2) == nullptr) return true;
+    const std::optional<Scaled> bias = vector_constant(op->input(2), edge.channels);
+    if (!bias) return false;
+    edge.producers.push_back(*bias);
+    return true;
   }
 
   // x * gain + offset with one gain and offset per channel: the end of a normalisation.
@@ -192,6 +197,26 @@ class Equalizer {
     return true;
   }
 
+  // x * g with one g per channel and sample: attention over channels. Its factors cost a product of
+  // the small side only.
+  bool gate(Operation* op, Edge& edge) {
+    if (op->kind() != OpKind::Mul || !op->input(0)->type().is_static() ||
+        !op->input(1)->type().is_static())
+      return false;
+    const auto per_channel = [](const Tensor* tensor) {
+      const std::vector<int64_t> shape = tensor->shape()->sizes();
+      return shape.size() == 4 && shape[1] == 1 && shape[2] == 1 && !tensor->is_constant();
+    };
+    const size_t small = per_channel(op->input(0)) ? 0 : 1;
+    if (!per_channel(op->input(small)) || per_channel(op->input(1 - small)) ||
+        op->input(0)->shape()->sizes().back() != op->input(1)->shape()->sizes().back())
+      return false;
+    edge.channels = static_cast<size_t>(op->output()->shape()->sizes().back());
+    edge.gated = op;
+    edge.gate = small;
+    return true;
+  }
+
   bool consumers_of(Edge& edge) {
     if (edge.tensor->uses().empty() || graph_.is_output(edge.tensor)) return false;
     for (const Use& use : edge.tensor->uses()) {
@@ -199,73 +224,97 @@ class Equalizer {
       if (!index || use.index != 0 || index->inputs != edge.channels ||
           !is_own_constant(use.op->input(1)))
         return false;
-      edge.all_depthwise &= index->depthwise;
+      edge.read_by.push_back(use.op);
       edge.consumers.push_back({use.op->input(1), index->input});
     }
     return true;
   }
 
-  static std::vector<double> largest(const std::vector<Scaled>& sides, size_t channels,
-                                     size_t only_first) {
-    std::vector<double> result(channels, 0.0);
-    for (size_t i = 0; i < std::min(only_first, sides.size()); ++i) {
-      const auto values = sides[i].constant->values<float>();
-      for (size_t k = 0; k < values.size(); ++k)
-        result[sides[i].channel[k]] =
-            std::max(result[sides[i].channel[k]], std::abs(static_cast<double>(values[k])));
+  bool one_scale(const Operation* op) const { return plan_.of(op).rule.weights_axis < 0; }
+
+  ReadingLayer reader(const Edge& edge, size_t i, const ChannelImportance& importance,
+                      std::vector<double>& gain) const {
+    const Operation* op = edge.read_by[i];
+    const WeightIndex index = *weight_index(*op);
+    const auto values = op->input(1)->values<float>();
+    ReadingLayer layer;
+    layer.per_tensor = one_scale(op);
+    layer.depthwise = index.depthwise;
+    layer.importance = importance_of(importance, *op->output(), index.outputs);
+    for (size_t k = 0; k < values.size(); ++k)
+      gain[index.input[k]] += layer.importance[index.output[k]] *
+                              static_cast<double>(values[k]) * static_cast<double>(values[k]);
+    layer.rows = index.outputs;
+    // As one row: only the largest weight of all counts.
+    const bool merged = layer.per_tensor && !layer.depthwise;
+    if (merged) {
+      layer.importance = {
+          std::accumulate(layer.importance.begin(), layer.importance.end(), 0.0)};
+      layer.rows = 1;
     }
-    return result;
+    layer.largest.assign(layer.depthwise ? layer.rows : layer.rows * edge.channels, 0.0f);
+    for (size_t k = 0; k < values.size(); ++k) {
+      const size_t row = merged ? 0 : index.output[k];
+      float& largest =
+          layer.largest[layer.depthwise ? row : row * edge.channels + index.input[k]];
+      largest = std::max(largest, std::abs(values[k]));
+    }
+    // A grouped layer reads a channel with some rows only; it counts as if all did.
+    layer.taps = std::max<size_t>(
+        1, values.size() / (index.outputs * (index.depthwise ? 1 : index.inputs)));
+    return layer;
   }
 
-  Channels measure(const Edge& edge) const {
-    Channels channels;
-    // Of a producer only the weights count, not the bias.
-    channels.made = largest(edge.producers, edge.channels, 1);
-    channels.read = largest(edge.consumers, edge.channels, edge.consumers.size());
-    const ChannelStatistics& seen = *run_.channels[edge.tensor->id()];
-    for (size_t c = 0; c < edge.channels; ++c)
-      channels.seen.push_back(std::max(std::abs(static_cast<double>(seen.min[c])),
-                                       std::abs(static_cast<double>(seen.max[c]))) /
-                              edge.factor[c]);
+  ScalableChannels describe(const Edge& edge, const ChannelImportance& importance) const {
+    ScalableChannels channels;
+    const ChannelStatistics& seen = *seen_->channels[edge.tensor->id()];
+    channels.gain.assign(edge.channels, 0.0);
+    for (size_t i = 0; i < edge.read_by.size(); ++i)
+      channels.readers.push_back(reader(edge, i, importance, channels.gain));
+    for (size_t c = 0; c < edge.channels; ++c) {
+      const double so_far = edge.factor[c];
+      channels.low.push_back(static_cast<double>(seen.min[c]) / so_far);
+      channels.high.push_back(static_cast<double>(seen.max[c]) / so_far);
+      channels.square.push_back(seen.mean_square[c] / (so_far * so_far));
+    }
+    limit(edge, seen, channels);
+    if (edge.made_by != nullptr && one_scale(edge.made_by)) describe_producer(edge, channels);
     return channels;
   }
 
-  std::vector<double> choose(const Edge& edge) const {
-    const Channels channels = measure(edge);
-    std::vector<double> factor(edge.channels, 1.0);
-    if (options_.what == Equalization::Weights && !edge.made_by_weights) return factor;
-    const double widest = *std::max_element(channels.seen.begin(), channels.seen.end());
-    double top = 0;
-    for (size_t c = 0; c < edge.channels; ++c) {
-      const double made = channels.made[c], read = channels.read[c], seen = channels.seen[c];
-      if (made <= 0 || read <= 0) continue;
-      // A channel that is never used still takes part in the scale of its weights.
-      if (seen <= 0 && options_.what == Equalization::Activations) continue;
-      if (options_.what == Equalization::Weights)
-        factor[c] = std::sqrt(made / read);
-      else if (edge.all_depthwise)
-        // Half way: a channel that is scaled up to the widest has no room for values not seen yet.
-        factor[c] = std::sqrt(seen / widest);
-      else
-        factor[c] = std::sqrt(seen / read);
-      factor[c] = std::clamp(factor[c], 1 / kLargestFactor, kLargestFactor);
-      top = std::max(top, seen / factor[c]);
+  void describe_producer(const Edge& edge, ScalableChannels& channels) const {
+    const auto& inputs = seen_->channels[edge.made_by->input(0)->id()];
+    const WeightIndex index = *weight_index(*edge.made_by);
+    if (!inputs || inputs->mean_square.size() != index.inputs) return;
+    const auto values = edge.producers[0].constant->values<float>();
+    channels.made.assign(edge.channels, 0.0);
+    channels.made_gain.assign(edge.channels, 0.0);
+    // Inputs of the layer in front have been scaled too.
+    const std::vector<double>* scaled = nullptr;
+    for (const Edge& other : edges_)
+      if (other.tensor == edge.made_by->input(0)) scaled = &other.factor;
+    for (size_t k = 0; k < values.size(); ++k) {
+      double& largest = channels.made[index.output[k]];
+      largest = std::max(largest, std::abs(static_cast<double>(values[k])));
+      const double factor = scaled != nullptr ? (*scaled)[index.input[k]] : 1;
+      channels.made_gain[index.output[k]] +=
+          inputs->mean_square[index.input[k]] / (factor * factor);
     }
-    // The widest channel stays where it is.
-    if (options_.what == Equalization::Activations && top > 0)
-      for (double& f : factor) f *= top / widest;
-    for (size_t c = 0; c < edge.channels; ++c)
-      factor[c] = within_bound(edge, channels.seen[c], edge.factor[c], factor[c]);
-    return factor;
   }
 
   // What a relu6 lets a channel do: where its bound was never reached, the channel may grow up to
   // it; where it was, the channel stays, or gets a bound of its own.
-  double within_bound(const Edge& edge, double seen, double so_far, double factor) const {
-    if (edge.bounded == nullptr || options_.allow_bounds) return factor;
-    const double original = seen * so_far;
-    if (original >= 0.999 * static_cast<double>(kBound)) return 1.0;
-    return std::max(factor, std::min(1.0, kHeadroom * seen / static_cast<double>(kBound)));
+  void limit(const Edge& edge, const ChannelStatistics& seen, ScalableChannels& channels) const {
+    channels.least.assign(edge.channels, 0.0);
+    channels.fixed.assign(edge.channels, false);
+    if (edge.bounded == nullptr || options_.allow_bounds) return;
+    for (size_t c = 0; c < edge.channels; ++c) {
+      const double largest = std::max(std::abs(static_cast<double>(seen.min[c])),
+                                      std::abs(static_cast<double>(seen.max[c])));
+      channels.fixed[c] = largest >= 0.999 * static_cast<double>(kBound);
+      channels.least[c] = std::min(1.0, kHeadroom * largest / static_cast<double>(kBound)) /
+                          edge.factor[c];
+    }
   }
 
   void scale(Edge& edge, const std::vector<double>& factor) {
@@ -283,6 +332,22 @@ class Equalizer {
     for (const Scaled& side : edge.producers) apply(side, true);
     for (const Scaled& side : edge.consumers) apply(side, false);
     for (size_t c = 0; c < edge.channels; ++c) edge.factor[c] *= factor[c];
+  }
+
+  // The gate divided by the factors.
+  Status scale_gate(const Edge& edge) {
+    Tensor* gate = edge.gated->input(edge.gate);
+    std::vector<float> inverse;
+    for (const double f : edge.factor) inverse.push_back(static_cast<float>(1 / f));
+    Tensor* constant = graph_.add_constant<float>(gate->name() + "_factors",
+                                                  Shape{static_cast<int64_t>(inverse.size())},
+                                                  std::span<const float>(inverse));
+    EC_TRY(Tensor * scaled, graph_.add_single(OpKind::Mul, {gate, constant}, {},
+                                              gate->producer() != nullptr
+                                                  ? gate->producer()->location()
+                                                  : edge.gated->location()));
+    graph_.set_operand(edge.gated, edge.gate, scaled);
+    return {};
   }
 
   // relu6 -> relu, and a minimum with 6 / s for each channel.
@@ -321,15 +386,21 @@ class Equalizer {
   }
 
   Graph& graph_;
-  const CalibrationRun& run_;
+  const Plan& plan_;
   const EqualizeOptions options_;
+  const CalibrationRun* seen_ = nullptr;
   std::vector<Edge> edges_;
 };
 
 }  // namespace
 
-Result<size_t> equalize(Graph& graph, const CalibrationRun& run, const EqualizeOptions& options) {
-  return Equalizer(graph, run, options).run();
+Result<size_t> equalize(Graph& graph, const Plan& plan, const CalibrationRun& run,
+                        const EqualizeOptions& options) {
+  return Equalizer(graph, plan, options).run(run);
+}
+
+bool can_equalize(Graph& graph, const Plan& plan, Equalization what) {
+  return Equalizer(graph, plan, {what, false}).has_work();
 }
 
 }  // namespace ec::quantize

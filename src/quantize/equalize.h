@@ -1,27 +1,31 @@
-// Moves scale between neighbouring layers without changing what the network computes: a channel is
-// divided by s where it is made and multiplied by s where it is read.
+// Moves scale between neighbouring operations without changing what the network computes: a channel
+// is divided by a factor where it is made and multiplied by it where it is read. The factors are
+// those that make rounding cost least (channel_factors.h).
 //
-//   Weights       ranges of the channels' weights on both sides become equal (Nagel et al.,
-//                 "Data-Free Quantization"): for weights that share one scale
-//   Activations   ranges of the channels themselves become alike, as far as the weights behind can
-//                 take it (Xiao et al., "SmoothQuant"): for activations, which always share one
+//   Layers   between two layers with weights (Nagel et al., "Data-Free Quantization")
+//   Gains    between the gain of a normalisation or the gate of an attention over channels, and the
+//            layers behind it (Xiao et al., "SmoothQuant")
 #pragma once
 
 #include "quantize/calibrate.h"
 
 namespace ec::quantize {
 
-enum class Equalization : uint8_t { Weights, Activations };
+enum class Equalization : uint8_t { Layers, Gains };
 
 struct EqualizeOptions {
-  Equalization what = Equalization::Weights;
+  Equalization what = Equalization::Layers;
   // A relu6 whose bound is reached limits its channels; where allowed, it becomes a relu and a
   // minimum with a bound per channel instead.
   bool allow_bounds = false;
 };
 
-// Changes constants of the graph in place; `run` saw this graph. The number of tensors whose
-// channels were scaled.
-Result<size_t> equalize(Graph& graph, const CalibrationRun& run, const EqualizeOptions& options);
+// Whether there is a tensor whose channels could be scaled.
+bool can_equalize(Graph& graph, const Plan& plan, Equalization what);
+
+// Changes constants of the graph in place; `plan` and `run` are of this graph. The number of tensors
+// whose channels were scaled.
+Result<size_t> equalize(Graph& graph, const Plan& plan, const CalibrationRun& run,
+                        const EqualizeOptions& options);
 
 }  // namespace ec::quantize

@@ -300,6 +300,9 @@ class Planner {
       for (const Tensor* operand : operands) {
         const FormId form = form_id(operand->id(), width);
         const bool prescribed = plan_.fixed[sets_.find(form)].has_value();
+        // A bound that no value reaches may saturate; those that are reached show in the result.
+        if (operand->is_constant() && (op.kind() == OpKind::Min || op.kind() == OpKind::Max))
+          continue;
         if (operand->is_constant() || (prescribed && !all_alike))
           include(result, operand);
         else

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "ops/op_def.h"
+#include "quantize/adapt_rounding.h"
 #include "quantize/budget.h"
 #include "quantize/causes.h"
 #include "quantize/choose_ranges.h"
@@ -32,11 +35,15 @@ constexpr StepInfo kSteps[] = {
 };
 
 // The search for ranges may take this many products, in at least and at most so many runs.
-constexpr double kTrialWork = 3e10, kHighEffort = 16;
-constexpr size_t kFewestRuns = 64, kMostRuns = 4096;
+constexpr double kTrialWork = 6e10, kHighEffort = 16;
+constexpr size_t kFewestRuns = 256, kMostRuns = 8192;
 // Samples that decide: enough that a choice holds for others, few enough that several choices can
 // be tried.
-constexpr size_t kFewestSamples = 4, kMostSamples = 64, kChoices = 16;
+constexpr size_t kFewestSamples = 16, kMostSamples = 128, kChoices = 16;
+constexpr size_t kExtremes = 4;  // every fourth has extreme values
+// Methods have to lower the noise by this much: less is chance.
+constexpr double kWorthwhile = 0.97;
+constexpr size_t kAdaptSamples = 64;  // that the rounding of weights looks at
 // Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
 constexpr size_t kShareRuns = 96, kMostShares = 400;
 
@@ -46,6 +53,15 @@ Status refuse_quantized(const Graph& graph) {
       return Error(Code::Usage, "the model is quantised already")
           .hint("leave --quantize out: its scales are kept as they are");
   return {};
+}
+
+OutputError sum_of(std::span<const OutputError> parts) {
+  OutputError sum;
+  for (const OutputError& part : parts) {
+    sum.noise += part.noise;
+    sum.signal += part.signal;
+  }
+  return sum;
 }
 
 class PtqRun {
@@ -163,10 +179,21 @@ class PtqRun {
   Status open_trial() {
     EC_TRY(trial_, Trial::create(*graph_, plan_, request_.threads));
     const size_t samples = std::clamp(trial_runs() / kChoices, kFewestSamples, kMostSamples);
-    for (const size_t index : spread(split_.calibration, samples)) {
+    // Those with extreme values stand for themselves, the others for all that are like them.
+    std::set<size_t> extreme;
+    for (const size_t index : run_.extreme_samples)
+      if (extreme.size() < samples / kExtremes) extreme.insert(index);
+    std::vector<size_t> usual;
+    for (const size_t index : split_.calibration)
+      if (!extreme.contains(index)) usual.push_back(index);
+    const std::vector<size_t> chosen = spread(usual, samples - extreme.size());
+    const auto add = [&](size_t index, size_t stands_for, size_t of) -> Status {
       EC_TRY(std::vector<Value> sample, request_.samples->read(index));
-      EC_CHECK_OK(trial_->add_sample(std::move(sample)));
-    }
+      return trial_->add_sample(std::move(sample),
+                                static_cast<double>(stands_for) / static_cast<double>(of));
+    };
+    for (const size_t index : chosen) EC_CHECK_OK(add(index, usual.size(), chosen.size()));
+    for (const size_t index : extreme) EC_CHECK_OK(add(index, 1, 1));
     return {};
   }
 
@@ -177,9 +204,14 @@ class PtqRun {
     return {};
   }
 
-  Result<double> sqnr(const LayerWeights& weights) {
-    EC_TRY(const OutputError error, trial_->measure(round_all(*graph_, plan_, params_, weights)));
-    return error.sqnr_db();
+  Result<std::vector<OutputError>> errors_with(const LayerWeights& weights) {
+    const Rounding rounding = round_all(*graph_, plan_, params_, weights);
+    std::vector<OutputError> errors;
+    for (size_t part = 0; part < trial_->parts(); ++part) {
+      EC_TRY(const OutputError error, trial_->measure_part(rounding, part));
+      errors.push_back(error);
+    }
+    return errors;
   }
 
   Status make_weights() {
@@ -187,14 +219,39 @@ class PtqRun {
     for (const Operation* op : graph_->topological())
       if (weights_[op->id()] && weights_[op->id()]->widened)
         report().widened_weights.push_back(op->input(weights_[op->id()]->operand)->name());
-    if (request_.methods.correct_bias == Switch::Off) return {};
-    corrected_ = correct_biases(*graph_, plan_, run_, weights_);
-    MethodGain gain{"correct-bias", false, 0, 0, "mean error of rounded weights"};
-    EC_TRY(gain.before_db, sqnr(weights_));
-    EC_TRY(gain.after_db, sqnr(corrected_));
-    gain.applied = request_.methods.correct_bias == Switch::On || gain.after_db > gain.before_db;
+    EC_CHECK_OK(improve_weights("correct-bias", "mean error of rounded weights",
+                                request_.methods.correct_bias, [&]() -> Result<LayerWeights> {
+                                  return correct_biases(*graph_, plan_, run_, weights_);
+                                }));
+    const Switch adapt = request_.methods.adapt_rounding;
+    if (adapt == Switch::Auto && !request_.high_effort) return {};
+    return improve_weights("adapt-rounding", "weights rounded for the results of their layer",
+                           adapt, [&]() -> Result<LayerWeights> {
+                             AdaptRoundingOptions options;
+                             options.inputs.threads = request_.threads;
+                             EC_TRY(const LayerWeights adapted,
+                                    adapt_rounding(*graph_, round_weights(*graph_, plan_, params_),
+                                                   *request_.samples,
+                                                   spread(split_.calibration, kAdaptSamples),
+                                                   options));
+                             return correct_biases(*graph_, plan_, run_, adapted);
+                           });
+  }
+
+  // Takes what a method makes of the weights where it is asked for or measured to help.
+  template <class F>
+  Status improve_weights(std::string method, std::string note, Switch wanted, F&& make) {
+    if (wanted == Switch::Off) return {};
+    tried_.push_back(std::make_unique<LayerWeights>());
+    EC_TRY(*tried_.back(), make());
+    MethodGain gain{std::move(method), false, 0, 0, std::move(note)};
+    EC_TRY(const std::vector<OutputError> before, errors_with(weights_));
+    EC_TRY(const std::vector<OutputError> after, errors_with(*tried_.back()));
+    gain.before_db = sum_of(before).sqnr_db();
+    gain.after_db = sum_of(after).sqnr_db();
+    gain.applied = wanted == Switch::On || is_better(after, before, kWorthwhile);
     report().methods.push_back(gain);
-    if (gain.applied) weights_.swap(corrected_);
+    if (gain.applied) weights_.swap(*tried_.back());
     return {};
   }
 
@@ -261,7 +318,8 @@ class PtqRun {
   CalibrationRun run_;
   std::unique_ptr<Trial> trial_;
   FormParams params_;
-  LayerWeights weights_, corrected_;  // the trial keeps layers of both
+  LayerWeights weights_;
+  std::vector<std::unique_ptr<LayerWeights>> tried_;  // the trial keeps layers of all
   QuantizeResult result_;
   Steps steps_{kSteps, result_.report};
 };

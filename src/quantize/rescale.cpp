@@ -1,5 +1,9 @@
 #include "quantize/rescale.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "quantize/equalize.h"
 #include "quantize/trial.h"
 
@@ -7,8 +11,8 @@ namespace ec::quantize {
 namespace {
 
 // Enough to see how channels compare; the ranges themselves come from all samples.
-constexpr size_t kProbeSamples = 16;
-constexpr size_t kJudgeSamples = 4;
+constexpr size_t kProbeSamples = 48;
+constexpr size_t kJudgeSamples = 8;
 // Less than this is noise of the measurement.
 constexpr double kWorthwhileDb = 0.2;
 // A minimum behind every relu6 costs time: it has to be worth it.
@@ -21,51 +25,27 @@ class Rescaler {
       : target_(target),
         options_(options),
         request_(request),
-        probe_(spread(samples, kProbeSamples)),
-        judge_(spread(samples, kJudgeSamples)) {}
+        judge_(spread(samples, kJudgeSamples)),
+        probe_(spread(without(samples, judge_), kProbeSamples)) {}
 
   Result<Rescaled> run(const Graph& graph) {
-    Rescaled result;
-    if (request_.methods.equalize == Switch::Off && request_.methods.balance == Switch::Off)
-      return result;
     // Clones of a clone have its ids, so that what was seen of one serves the next.
-    std::unique_ptr<Graph> kept = graph.clone();
-    EC_TRY(Judged best, judge(*kept));
-    bool changed_any = false;
-    const auto attempt = [&](const EqualizeOptions& how, MethodGain gain, Switch wanted,
-                             double worthwhile) -> Status {
-      if (wanted == Switch::Off) return {};
-      std::unique_ptr<Graph> changed = kept->clone();
-      EC_TRY(const size_t tensors, equalize(*changed, best.run, how));
-      if (tensors == 0) return {};
-      EC_TRY(Judged now, judge(*changed));
-      gain.before_db = best.sqnr_db;
-      gain.after_db = now.sqnr_db;
-      gain.note = fmt_note(gain.note, tensors);
-      gain.applied = wanted == Switch::On || now.sqnr_db > best.sqnr_db + worthwhile;
-      if (gain.applied) {
-        // A minimum that was added has an id that a clone of this graph need not keep.
-        kept = changed->clone();
-        EC_TRY(best, judge(*kept));
-        changed_any = true;
-      }
-      result.gains.push_back(std::move(gain));
-      return {};
-    };
-    if (options_.weights_per_tensor || request_.methods.equalize == Switch::On) {
-      EC_CHECK_OK(attempt({Equalization::Weights, false},
-                          {"equalize", false, 0, 0, "weights of neighbouring layers"},
-                          request_.methods.equalize, kWorthwhileDb));
-      EC_CHECK_OK(attempt({Equalization::Weights, true},
+    kept_ = graph.clone();
+    const Switch layers = request_.methods.equalize, gains = request_.methods.balance;
+    // Weights with a scale per channel have little to gain.
+    if (options_.weights_per_tensor || layers == Switch::On) {
+      EC_CHECK_OK(attempt({Equalization::Layers, false},
+                          {"equalize", false, 0, 0, "channels between neighbouring layers"}, layers,
+                          kWorthwhileDb));
+      EC_CHECK_OK(attempt({Equalization::Layers, true},
                           {"equalize-bounds", false, 0, 0, "relu6 with a bound per channel"},
-                          request_.methods.equalize == Switch::Off ? Switch::Off : Switch::Auto,
-                          kWorthOperationsDb));
+                          layers == Switch::Off ? Switch::Off : Switch::Auto, kWorthOperationsDb));
     }
-    EC_CHECK_OK(attempt({Equalization::Activations, false},
-                        {"balance", false, 0, 0, "activations against the weights behind"},
-                        request_.methods.balance, kWorthwhileDb));
-    if (changed_any) result.graph = std::move(kept);
-    return result;
+    EC_CHECK_OK(attempt({Equalization::Gains, false},
+                        {"balance", false, 0, 0, "channels behind gains and gates"}, gains,
+                        kWorthwhileDb));
+    if (changed_) result_.graph = std::move(kept_);
+    return std::move(result_);
   }
 
  private:
@@ -74,10 +54,40 @@ class Rescaler {
     double sqnr_db = 0;
   };
 
-  static std::string fmt_note(const std::string& what, size_t tensors) {
-    return what + ", " + std::to_string(tensors) + " tensors";
+  Status attempt(const EqualizeOptions& how, MethodGain gain, Switch wanted, double worthwhile) {
+    if (wanted == Switch::Off ||
+        !can_equalize(*kept_, make_plan(*kept_, target_, options_), how.what))
+      return {};
+    if (!best_) {
+      EC_TRY(best_, judge(*kept_));
+    }
+    std::unique_ptr<Graph> changed = kept_->clone();
+    const Plan plan = make_plan(*changed, target_, options_);
+    EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
+    if (tensors == 0) return {};
+    EC_TRY(const Judged now, judge(*changed));
+    gain.before_db = best_->sqnr_db;
+    gain.after_db = now.sqnr_db;
+    gain.note += fmt::format(", {} tensors", tensors);
+    gain.applied = wanted == Switch::On || now.sqnr_db > best_->sqnr_db + worthwhile;
+    if (gain.applied) {
+      // Operations that were added have ids that a clone of this graph need not keep.
+      kept_ = changed->clone();
+      best_.reset();
+      changed_ = true;
+    }
+    result_.gains.push_back(std::move(gain));
+    return {};
   }
 
+  // Judged by samples whose extremes the ranges do not know; all of them where there are few.
+  static std::vector<size_t> without(std::span<const size_t> samples,
+                                     const std::vector<size_t>& others) {
+    std::vector<size_t> rest;
+    for (const size_t sample : samples)
+      if (std::find(others.begin(), others.end(), sample) == others.end()) rest.push_back(sample);
+    return rest.size() < others.size() ? std::vector<size_t>(samples.begin(), samples.end()) : rest;
+  }
   // Of everything quantised with the extremes that the probe sees.
   Result<Judged> judge(const Graph& graph) {
     const Plan plan = make_plan(graph, target_, options_);
@@ -101,7 +111,11 @@ class Rescaler {
   const TargetSpec& target_;
   const PlanOptions& options_;
   const QuantizeRequest& request_;
-  const std::vector<size_t> probe_, judge_;
+  const std::vector<size_t> judge_, probe_;
+  std::unique_ptr<Graph> kept_;
+  std::optional<Judged> best_;  // of the kept graph; empty before it was judged
+  bool changed_ = false;
+  Rescaled result_;
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ struct IntegerWeights {
   // Differs from rounding to nearest: not shared with other readers of the same constant.
   bool adjusted = false;
 
+  bool operator==(const IntegerWeights&) const = default;
+
   float real(size_t element, size_t channel) const {
     return static_cast<float>(values[element]) *
            params.scales[params.scales.size() == 1 ? 0 : channel];

@@ -40,6 +40,12 @@ std::unique_ptr<Graph> uneven_network(const std::string& activation) {
   return graph;
 }
 
+Plan one_scale_plan(const Graph& graph) {
+  PlanOptions options;
+  options.weights_per_tensor = true;
+  return make_plan(graph, *find_target_spec("tflite"), options);
+}
+
 CalibrationRun seen(const Graph& graph, std::vector<std::vector<Value>> samples) {
   std::vector<ModelInput> inputs;
   for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});
@@ -49,8 +55,7 @@ CalibrationRun seen(const Graph& graph, std::vector<std::vector<Value>> samples)
   for (size_t i = 0; i < count; ++i) all[i] = i;
   CalibrationOptions options;
   options.method = find_observer_method("minmax");
-  const Plan plan = make_plan(graph, *find_target_spec("tflite"), {});
-  auto run = calibrate(graph, plan, **source, all, options);
+  auto run = calibrate(graph, one_scale_plan(graph), **source, all, options);
   EXPECT_TRUE(run.ok());
   return std::move(*run);
 }
@@ -69,24 +74,60 @@ double largest_difference(const Graph& a, const Graph& b) {
   return largest / scale;
 }
 
-class EqualizeTest : public testing::TestWithParam<std::tuple<std::string, Equalization, bool>> {};
+size_t equalized(Graph& graph, const EqualizeOptions& options) {
+  const CalibrationRun run = seen(graph, noise(graph, 8));
+  const auto tensors = equalize(graph, one_scale_plan(graph), run, options);
+  EXPECT_TRUE(tensors.ok());
+  EXPECT_TRUE(verify(graph).empty());
+  return tensors.ok() ? *tensors : 0;
+}
+
+class EqualizeTest : public testing::TestWithParam<std::tuple<std::string, bool>> {};
 
 TEST_P(EqualizeTest, ComputesTheSame) {
-  const auto [activation, what, bounds] = GetParam();
+  const auto [activation, bounds] = GetParam();
   const auto graph = uneven_network(activation);
   const auto changed = graph->clone();
-  const CalibrationRun run = seen(*changed, noise(*changed, 8));
-  const auto tensors = equalize(*changed, run, {what, bounds});
-  ASSERT_TRUE(tensors.ok());
-  EXPECT_EQ(*tensors, 2u);
+  EXPECT_EQ(equalized(*changed, {Equalization::Layers, bounds}), 2u);
   EXPECT_LT(largest_difference(*graph, *changed), 1e-5);
-  EXPECT_TRUE(verify(*changed).empty());
 }
 INSTANTIATE_TEST_SUITE_P(All, EqualizeTest,
                          testing::Combine(testing::Values("none", "relu", "relu6"),
-                                          testing::Values(Equalization::Weights,
-                                                          Equalization::Activations),
                                           testing::Values(false, true)));
+
+// Channels of %x differ by a factor of 1000 once the gain or the gate has multiplied them.
+std::unique_ptr<Graph> uneven_gain(const std::string& body) {
+  auto graph = test::graph_from(
+      "graph @g(%x: f32[1,4,4,8], %g: f32[1,1,1,8]) -> (y = %y) {\n"
+      "  %w = const f32[6,1,1,8] splat(0) %b = const f32[6] splat(0)\n"
+      "  %gain = const f32[8] splat(0) %offset = const f32[8] splat(0)\n" +
+      body + "  %y = conv(%z, %w, %b) {layout=nhwc}\n}");
+  RandomState random(3);
+  for (Tensor* tensor : graph->tensors()) {
+    if (!tensor->is_constant()) continue;
+    std::vector<float> values(tensor->values<float>().size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double uneven = std::pow(10.0, static_cast<double>(i % 8) * 3 / 7);
+      values[i] = static_cast<float>((random.uniform() + 0.1) *
+                                     (tensor->name() == "w" ? 1 / uneven : uneven));
+    }
+    graph->set_constant_data(tensor, tensor->type(), Blob::copy_of(std::span<const float>(values)));
+  }
+  return graph;
+}
+
+TEST(Balance, MovesScaleOutOfGainsAndGates) {
+  const char* gain = "  %p = mul(%x, %gain)\n  %z = add(%p, %offset)\n";
+  const char* gate = "  %h = mul(%g, %gain)\n  %s = sigmoid(%h)\n  %t = mul(%s, %gain)\n"
+                     "  %z = mul(%x, %t)\n";
+  for (const char* body : {gain, gate}) {
+    const auto graph = uneven_gain(body);
+    const auto changed = graph->clone();
+    EXPECT_EQ(equalized(*changed, {Equalization::Gains, false}), 1u) << body;
+    EXPECT_LT(largest_difference(*graph, *changed), 1e-5) << body;
+    EXPECT_FALSE(can_equalize(*changed, one_scale_plan(*changed), Equalization::Layers));
+  }
+}
 
 TEST(Equalize, SavesWeightsWithOneScale) {
   const auto graph = uneven_network("relu");
