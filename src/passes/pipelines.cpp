@@ -17,6 +17,8 @@ constexpr std::string_view kCanonicalise =
     // Transposes that move nothing become reshapes, which then merge.
     "simplify-transposes,"
     "simplify-reshapes,"
+    // After transposes and reshapes have merged with their own kind.
+    "move-reshapes,"
     "simplify-broadcasts,"
     // After folding, which makes equal constants.
     "common-subexpressions,"
@@ -30,6 +32,7 @@ constexpr std::string_view kOptimize =
     "recover-norms,"
     "recover-group-norm,"
     "recover-activations,"
+    "recover-softmax,"
     "recover-depth-to-space,"
     // Kernels and back ends have global pools; a mean over two dimensions is a general reduction.
     "recover-pools,"

@@ -100,6 +100,77 @@ bool keeps_order(const Shape& shape, const Perm& perm) {
   return true;
 }
 
+namespace {
+
+struct Group {
+  std::vector<int64_t> from, to;  // dimensions with equal products
+};
+
+// Matches runs of dimensions of two static shapes of equal size. Dimensions of size 1 go with the
+// run before them.
+std::optional<std::vector<Group>> factor_groups(const std::vector<int64_t>& from,
+                                                const std::vector<int64_t>& to) {
+  std::vector<Group> groups;
+  size_t i = 0, k = 0;
+  while (i < from.size() || k < to.size()) {
+    Group group;
+    int64_t a = 1, b = 1;
+    const auto take_from = [&] { a *= from[i], group.from.push_back(static_cast<int64_t>(i++)); };
+    const auto take_to = [&] { b *= to[k], group.to.push_back(static_cast<int64_t>(k++)); };
+    if (i < from.size()) take_from();
+    if (k < to.size()) take_to();
+    while (a != b) {
+      if (a == 0 || b == 0) return std::nullopt;
+      if (a < b && i < from.size())
+        take_from();
+      else if (b < a && k < to.size())
+        take_to();
+      else
+        return std::nullopt;
+    }
+    if (group.from.empty() || group.to.empty()) {
+      // Trailing dimensions of size 1.
+      if (groups.empty()) return std::nullopt;
+      groups.back().from.insert(groups.back().from.end(), group.from.begin(), group.from.end());
+      groups.back().to.insert(groups.back().to.end(), group.to.begin(), group.to.end());
+      continue;
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::optional<ViewThenTranspose> view_before_transpose(const Operation* transpose,
+                                                       const Tensor* result) {
+  const auto perm = perm_of(transpose);
+  const auto middle = static_shape(transpose->output());
+  const auto to = static_shape(result);
+  if (!perm || !middle || !to) return std::nullopt;
+  const auto groups = factor_groups(*middle, *to);
+  if (!groups) return std::nullopt;
+  // Where each group's dimensions stand in the operand, in its order.
+  std::vector<std::pair<int64_t, const Group*>> order;
+  for (const Group& group : *groups) {
+    const int64_t first = (*perm)[static_cast<size_t>(group.from.front())];
+    for (size_t i = 0; i < group.from.size(); ++i)
+      if ((*perm)[static_cast<size_t>(group.from[i])] != first + static_cast<int64_t>(i))
+        return std::nullopt;
+    order.emplace_back(first, &group);
+  }
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Dim> dims;
+  Perm place(to->size());  // of the result's dimensions in the moved view
+  for (const auto& [first, group] : order)
+    for (const int64_t dim : group->to) {
+      place[static_cast<size_t>(dim)] = static_cast<int64_t>(dims.size());
+      dims.emplace_back((*to)[static_cast<size_t>(dim)]);
+    }
+  return ViewThenTranspose{Shape(std::move(dims)), std::move(place)};
+}
+
 Perm to_channels_last(size_t rank) {
   Perm perm = identity_perm(rank);
   if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());

@@ -38,6 +38,15 @@ std::optional<Perm> perm_of(const Operation* op);
 // Only dimensions of size 1 move past others: the elements keep their order.
 bool keeps_order(const Shape& shape, const Perm& perm);
 
+// A view of a transpose's result as a view of its operand and a transpose behind that.
+struct ViewThenTranspose {
+  Shape view;
+  Perm perm;
+};
+// Where the view only splits dimensions, or merges ones that are neighbours in the operand too.
+std::optional<ViewThenTranspose> view_before_transpose(const Operation* transpose,
+                                                       const Tensor* result);
+
 // [N, C, spatial...] to [N, spatial..., C] and back.
 Perm to_channels_last(size_t rank);
 Perm to_channels_first(size_t rank);

@@ -12,25 +12,27 @@
 namespace ec::passes {
 namespace {
 
-// A shape that broadcasts to the same as `tensor`'s when other operands are large enough.
-Tensor* smaller_operand(const Tensor* tensor) {
+// What `tensor` was made from, if that broadcasts to the same when other operands are large enough.
+Tensor* original_operand(const Tensor* tensor) {
   const Operation* op = tensor->producer();
   if (op == nullptr || has_quant(op)) return nullptr;
   if (op->kind() == OpKind::Expand) return op->input(0);
   if (!is_view(op) || !tensor->shape() || !op->input(0)->shape()) return nullptr;
-  // A view that only adds dimensions of size 1 in front.
-  const Shape& to = *tensor->shape();
-  const Shape& from = *op->input(0)->shape();
-  if (to.rank() <= from.rank()) return nullptr;
-  const size_t added = to.rank() - from.rank();
-  for (size_t i = 0; i < to.rank(); ++i)
-    if (i < added ? to[i] != Dim(1) : !to[i].same_size(from[i - added])) return nullptr;
+  // A view that only adds or removes dimensions of size 1 in front.
+  const bool adds = tensor->shape()->rank() > op->input(0)->shape()->rank();
+  const Shape& longer = adds ? *tensor->shape() : *op->input(0)->shape();
+  const Shape& shorter = adds ? *op->input(0)->shape() : *tensor->shape();
+  const size_t leading = longer.rank() - shorter.rank();
+  for (size_t i = 0; i < longer.rank(); ++i)
+    if (i < leading ? longer[i] != Dim(1) : !longer[i].same_size(shorter[i - leading]))
+      return nullptr;
   return op->input(0);
 }
 
 // Every dimension of the result comes from some operand without `skipped`, or from `instead`.
 bool covers(const Operation* op, size_t skipped, const Tensor* instead) {
   const Shape& result = *op->output()->shape();
+  if (!instead->shape() || instead->shape()->rank() > result.rank()) return false;
   for (size_t d = 0; d < result.rank(); ++d) {
     bool found = result[d] == Dim(1);
     size_t longest = 0;
@@ -66,9 +68,9 @@ class SimplifyBroadcasts : public Pass {
       if (!broadcasts(op) || has_quant(op) || !op->output()->shape()) continue;
       for (size_t i = 0; i < op->inputs().size(); ++i) {
         if (op->input(i) == nullptr) continue;
-        Tensor* smaller = smaller_operand(op->input(i));
-        if (smaller == nullptr || !covers(op, i, smaller)) continue;
-        rewriter.set_operand(op, i, smaller);
+        Tensor* original = original_operand(op->input(i));
+        if (original == nullptr || !covers(op, i, original)) continue;
+        rewriter.set_operand(op, i, original);
         ++stats.changes;
       }
     }

@@ -2,6 +2,7 @@
 //
 //   slice(slice(%x)) -> slice(%x)      concat(concat(a, b), c) -> concat(a, b, c)
 //   concat(split(%x)) -> %x            slice(concat(a, b)) inside b -> slice(b)
+//   slice(%x, 0, 4), slice(%x, 4, 8) -> split(%x)
 #include <algorithm>
 
 #include "passes/match.h"
@@ -175,9 +176,46 @@ Result<bool> join_parts(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
+// Slices that cut a tensor into equal parts -> one split. Unequal parts stay: few devices split so.
+Result<bool> slices_to_split(Rewriter& rewriter, Operation* op) {
+  const auto ranges = slice_ranges(op);
+  if (!ranges || ranges->size() != 1 || has_quant(op)) return false;
+  const int64_t axis = ranges->front().axis;
+  Tensor* x = op->input(0);
+  std::vector<std::pair<int64_t, Operation*>> parts;  // by their begin
+  for (const Use& use : x->uses()) {
+    const auto part = use.op->kind() == OpKind::Slice && use.op->input(0) == x
+                          ? part_of(use.op->output(), axis)
+                          : std::nullopt;
+    if (part) parts.emplace_back(part->begin, use.op);
+  }
+  const int64_t length = ranges->front().end - ranges->front().start;
+  const int64_t size = (*x->shape())[static_cast<size_t>(axis)].size();
+  if (parts.size() < 2 || static_cast<int64_t>(parts.size()) * length != size) return false;
+  std::sort(parts.begin(), parts.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  Location location;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto part = part_of(parts[i].second->output(), axis);
+    if (part->begin != static_cast<int64_t>(i) * length || part->end - part->begin != length)
+      return false;
+    location.merge(parts[i].second->location());
+  }
+  OpSpec spec;
+  spec.attrs = AxisAttrs{.axis = axis};
+  spec.location = std::move(location);
+  spec.num_outputs = parts.size();
+  const std::vector<int64_t> sizes(parts.size(), length);
+  EC_TRY(const Operation* split,
+         rewriter.add_op(OpKind::Split, {x, rewriter.ints(sizes)}, std::move(spec)));
+  for (size_t i = 0; i < parts.size(); ++i) rewriter.replace(parts[i].second, split->output(i));
+  return true;
+}
+
 constexpr RewriteRule kRules[] = {
     {OpKind::Slice, merge_slices, "slices merged"},
     {OpKind::Slice, slice_of_concat, "slices of concats"},
+    {OpKind::Slice, slices_to_split, "slices to splits"},
     {OpKind::Concat, flatten_concats, "concats merged"},
     {OpKind::Concat, join_parts, "parts joined"},
 };
@@ -188,8 +226,9 @@ const PassInfo kSimplifySlicesPass{
     .name = "simplify-slices",
     .summary = "Merges slices, splits and concats that cut and join the same data.",
     .details =
-        "Slices of slices, slices that stay within one operand of a concat, concats of "
-        "concats, and concats that put neighbouring parts of one tensor together again. "
+        "Slices of slices, slices that stay within one operand of a concat, slices that cut a "
+        "tensor into equal parts (one split), concats of concats, and concats that put "
+        "neighbouring parts of one tensor together again. "
         "Needs known places along axes of known sizes.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kSimplifySlicesPass.name, kRules);

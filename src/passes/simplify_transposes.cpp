@@ -198,46 +198,6 @@ Result<bool> lift_over_dropping_reduce(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// --- transposes over reshapes -------------------------------------------------------------------
-
-struct Group {
-  std::vector<int64_t> from, to;  // dimensions with equal products
-};
-
-// Matches runs of dimensions of two static shapes of equal size. Dimensions of size 1 go with the
-// run before them.
-std::optional<std::vector<Group>> factor_groups(const std::vector<int64_t>& from,
-                                                const std::vector<int64_t>& to) {
-  std::vector<Group> groups;
-  size_t i = 0, k = 0;
-  while (i < from.size() || k < to.size()) {
-    Group group;
-    int64_t a = 1, b = 1;
-    const auto take_from = [&] { a *= from[i], group.from.push_back(static_cast<int64_t>(i++)); };
-    const auto take_to = [&] { b *= to[k], group.to.push_back(static_cast<int64_t>(k++)); };
-    if (i < from.size()) take_from();
-    if (k < to.size()) take_to();
-    while (a != b) {
-      if (a == 0 || b == 0) return std::nullopt;
-      if (a < b && i < from.size())
-        take_from();
-      else if (b < a && k < to.size())
-        take_to();
-      else
-        return std::nullopt;
-    }
-    if (group.from.empty() || group.to.empty()) {
-      // Trailing dimensions of size 1.
-      if (groups.empty()) return std::nullopt;
-      groups.back().from.insert(groups.back().from.end(), group.from.begin(), group.from.end());
-      groups.back().to.insert(groups.back().to.end(), group.to.begin(), group.to.end());
-      continue;
-    }
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
 // transpose(view(transpose(x, p)), q): where the view only splits dimensions, or merges ones that
 // are neighbours in x too, p moves over the view and merges with q.
 Result<bool> transpose_over_view(Rewriter& rewriter, Operation* op) {
@@ -245,33 +205,13 @@ Result<bool> transpose_over_view(Rewriter& rewriter, Operation* op) {
   if (!is_view(view) || !has_single_use(op->input(0)) || has_quant(op)) return false;
   const Operation* upper = produced_by(view->input(0), OpKind::Transpose);
   if (upper == nullptr || !has_single_use(view->input(0))) return false;
-  const auto p = perm_of(upper);
   const auto q = perm_of(op);
-  const auto middle = static_shape(view->input(0));
-  const auto result_shape = static_shape(view->output());
-  if (!p || !q || !middle || !result_shape) return false;
-  const auto groups = factor_groups(*middle, *result_shape);
-  if (!groups) return false;
-  // Where each group's dimensions stand in x, in x's order.
-  std::vector<std::pair<int64_t, const Group*>> order;
-  for (const Group& group : *groups) {
-    const int64_t first = (*p)[static_cast<size_t>(group.from.front())];
-    for (size_t i = 0; i < group.from.size(); ++i)
-      if ((*p)[static_cast<size_t>(group.from[i])] != first + static_cast<int64_t>(i)) return false;
-    order.emplace_back(first, &group);
-  }
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Dim> dims;
-  Perm place(result_shape->size());  // of the view's dimensions after the moved view
-  for (const auto& [first, group] : order)
-    for (const int64_t dim : group->to) {
-      place[static_cast<size_t>(dim)] = static_cast<int64_t>(dims.size());
-      dims.emplace_back((*result_shape)[static_cast<size_t>(dim)]);
-    }
-  EC_TRY(Tensor * reshaped, add_reshape(rewriter, upper->input(0), Shape(std::move(dims)), {view}));
+  const auto moved = view_before_transpose(upper, view->output());
+  if (!q || !moved) return false;
+  EC_TRY(Tensor * reshaped, add_reshape(rewriter, upper->input(0), moved->view, {view}));
   if (reshaped == nullptr) return false;
-  EC_TRY(Tensor * result, add_transposed(rewriter, reshaped, compose(place, *q), {upper, op}));
+  EC_TRY(Tensor * result,
+         add_transposed(rewriter, reshaped, compose(moved->perm, *q), {upper, op}));
   rewriter.replace(op, result);
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/op_def.h"
+#include "quantize/clip_bounds.h"
 #include "quantize/kept_in_float.h"
 #include "quantize/steps.h"
 #include "quantize/verify.h"
@@ -78,12 +79,42 @@ class QatRun {
     return params;
   }
 
+  // A range of fewer steps than the type has (7 of 8 bits) clips before it rounds. Converters of
+  // training tools leave that out, as values beyond are steps too. Where it may be relu6 it becomes
+  // that. Gives the tensor that has the parameters.
+  Tensor* without_range_clip(Tensor* rounded, const PairParams& params) {
+    Operation* clip = rounded->producer();
+    if (clip == nullptr || clip->kind() != OpKind::Clip || !graph_->has_single_use(rounded))
+      return rounded;
+    const auto scale = static_cast<double>(params.params.scales[0]);
+    const auto low_bound = static_cast<double>(clip_bound(*clip, 1, -INFINITY));
+    const auto high_bound = static_cast<double>(clip_bound(*clip, 2, INFINITY));
+    const auto level = [&](double bound) { return bound / scale + params.params.zero_points[0]; };
+    const auto is_step = [](double value) {
+      return std::abs(value - std::nearbyint(value)) < 1e-3;
+    };
+    const double low = level(low_bound), high = level(high_bound);
+    if (std::nearbyint(low) != static_cast<double>(lowest_integer(params.dtype)) || !is_step(low) ||
+        !is_step(high) ||
+        std::nearbyint(high) >= static_cast<double>(highest_integer(params.dtype)))
+      return rounded;
+    constexpr double kSix = 6;
+    if (low_bound == 0 && std::abs(high_bound - kSix) < 1e-3 * kSix) {
+      graph_->set_operand(clip, 2, graph_->add_scalar("", DType::F32, kSix));
+      return rounded;
+    }
+    Tensor* exact = clip->input(0);
+    graph_->replace_all_uses(rounded, exact);
+    graph_->erase(clip);
+    return exact;
+  }
+
   Status lift() {
     size_t lifted = 0;
     for (Operation* op : graph_->topological()) {
       const std::optional<PairParams> params = pair_of(*op);
       if (!params) continue;
-      Tensor* exact = op->input(0)->producer()->input(0);
+      Tensor* exact = without_range_clip(op->input(0)->producer()->input(0), *params);
       // A second pair with other parameters stays as it is.
       if (known(exact) && known(exact)->params != params->params) continue;
       known(exact) = params;

@@ -24,14 +24,17 @@ make_peers() {
   cat tests/interop/requirements.txt | sha256sum > "$work/peers/.stamp"
 }
 
+make_torch() {
+  make_venv torch tests/interop/requirements.txt tests/interop/requirements-torch.txt || return 0
+  "$work/torch/bin/pip" install -q "$(grep '^torch==' tests/interop/requirements-torch.txt)"
+  "$work/torch/bin/pip" install -q "$(grep '^onnx==' tests/interop/requirements.txt)" "$(grep '^numpy==' tests/interop/requirements.txt)" \
+    $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml|onnxscript)==' tests/interop/requirements-torch.txt)
+  "$work/torch/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
+  cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
+}
+
 export_zoo() {
-  if make_venv torch tests/interop/requirements.txt tests/interop/requirements-torch.txt; then
-    "$work/torch/bin/pip" install -q "$(grep '^torch==' tests/interop/requirements-torch.txt)"
-    "$work/torch/bin/pip" install -q "$(grep '^onnx==' tests/interop/requirements.txt)" "$(grep '^numpy==' tests/interop/requirements.txt)" \
-      $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml|onnxscript)==' tests/interop/requirements-torch.txt)
-    "$work/torch/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
-    cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
-  fi
+  make_torch
   "$work/torch/bin/python" tests/interop/zoo.py
 }
 
@@ -49,11 +52,22 @@ compare_tflite() {
   return $status
 }
 
-# PyTorch archives with recorded results: no PyTorch needed.
+# PyTorch archives: recorded ones, and networks that PyTorch saves here. All of the latter, not one of every kind:
+# tests/interop/torch_zoo.py without --subset, an hour.
 compare_torch() {
-  local data=${EC_SHARED_DATA:-../shared/data}
-  [ -d "$data/torchscript" ] || { echo "torch_check: no $data, skipped"; return 0; }
-  "$python" tests/interop/torch_check.py build/bin/edgecompile "$data/torchscript" "$data/torch213"
+  local program=build/bin/edgecompile data=${EC_SHARED_DATA:-../shared/data} status=0 torch="$work/torch/bin/python"
+  if [ -d "$data/torchscript" ]; then
+    "$python" tests/interop/torch_check.py "$program" "$data/torchscript" "$data/torch213" || status=1
+  else
+    echo "torch_check: no $data, skipped"
+  fi
+  make_torch
+  "$torch" tests/interop/torch_zoo.py "$program" --subset --fresh --out "$work/results" --keep "$work/torch-archives" || status=1
+  "$torch" tests/interop/torch_twins.py "$program" --subset --out "$work/results" --keep "$work/torch-archives" || status=1
+  "$torch" tests/interop/torch_qat.py "$program" || status=1
+  "$torch" tests/interop/torch_mobilenet.py make "$work/torch-archives/mobilenet" || status=1
+  "$python" tests/interop/torch_mobilenet.py check "$program" "$work/torch-archives/mobilenet" || status=1
+  return $status
 }
 
 make_peers

@@ -1,11 +1,11 @@
 """Compares networks of torchvision and timm, saved by PyTorch in every form, with PyTorch itself.
 
-    python tests/interop/torch_zoo.py EDGECOMPILE [--only 'resnet*'] [--forms traced,export] [--out DIR] [--fresh]
+    python tests/interop/torch_zoo.py EDGECOMPILE [--only 'resnet*'] [--forms traced,export] [--out DIR] [--keep DIR]
 
-Needs PyTorch, torchvision and timm (requirements-torch.txt). Forms: traced (.pt), scripted (.pt), export (.pt2 as
-torch.export.export gives it) and core (.pt2 after run_decompositions). A result passes when the largest error is at
-most 1e-4 of the largest output. Results are kept in DIR/torch_zoo.json (default: EC_ZOO_DIR or build/zoo), so that a
-run can be continued; torch_zoo.md is the table. Model files are removed after they were compared.
+Needs PyTorch, torchvision and timm (requirements-torch.txt). torch_archives.py has the networks and the forms. A result
+passes when the largest error is at most 1e-4 of the largest output. Results are kept in OUT/torch_zoo.json (default:
+EC_ZOO_DIR or build/zoo), so that a run can be continued; torch_zoo.md is the table. Model files go to a temporary
+folder, or stay in KEEP, where later runs find them.
 """
 
 from __future__ import annotations
@@ -28,156 +28,101 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import zoo
 import zoo_list
+from torch_archives import FORMS, Archives, entries, write_archives
 
-FORMS = ("traced", "scripted", "export", "core")
 TOLERANCE = 1e-4
-VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "s3d")
-BACKBONES = ("resnet18", "mobilenet_v2")  # with feature pyramids, as detectors use them
+# Of every kind of network one, each quick to export: what `make interop` compares.
+SUBSET = (
+    "resnet18", "mobilenet_v2", "efficientnet_b0", "squeezenet1_1", "convnext_atto", "vit_tiny", "levit_128s",
+    "mobilevit_xs", "lraspp_mobilenet_v3_large", "fpn_resnet18", "mc3_18", "LstmTagger",
+)
 
 
-def video_entries() -> list[zoo_list.Entry]:
-    return [zoo_list.Entry(name, "video", name, ((1, 3, 16 if name == "s3d" else 8, 64, 64),)) for name in VIDEO]
+def run(binary: str, path: pathlib.Path, inputs: list[np.ndarray], options: list[str] = []) -> list[np.ndarray] | str:
+    """The outputs, or what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [binary, "run", str(path), "-o", f"{folder}/out", "--json", *options]
+        for i, value in enumerate(inputs):
+            np.save(f"{folder}/in{i}.npy", value)
+            command += ["-i", f"{folder}/in{i}.npy", "--input-shape", f"{i}:{'x'.join(map(str, value.shape))}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+        if done.returncode != 0:
+            first = next((d for d in report.get("diagnostics", []) if d.get("severity") == "error"), None)
+            if first is None:
+                return (done.stderr or done.stdout or f"exit code {done.returncode}").strip()[:300]
+            return f"{first['code']} {first.get('op_type', '')}: {first['message']}"[:300]
+        return [np.load(output["file"]) for output in report["result"]["outputs"]]
 
 
-def backbone_entries() -> list[zoo_list.Entry]:
-    return [zoo_list.Entry(f"fpn_{name}", "fpn", name, zoo_list.image(128)) for name in BACKBONES]
-
-
-def entries() -> list[zoo_list.Entry]:
-    """Each architecture once."""
-    found: dict[str, zoo_list.Entry] = {}
-    for entry in [*zoo_list.ENTRIES, *video_entries(), *backbone_entries()]:
-        if not entry.dynamic:
-            found.setdefault(entry.name, entry)
-    return list(found.values())
-
-
-def build(entry: zoo_list.Entry):
-    import torch
-
-    if entry.source == "video":
-        import torchvision
-
-        torch.manual_seed(1)
-        return getattr(torchvision.models.video, entry.model)(weights=None)
-    if entry.source == "fpn":
-        from torchvision.models.detection import backbone_utils
-
-        torch.manual_seed(1)
-        if entry.model.startswith("mobilenet"):
-            from torchvision.models import mobilenet_v2
-
-            backbone = mobilenet_v2(weights=None)
-            return backbone_utils.BackboneWithFPN(
-                backbone.features, {"6": "0", "13": "1", "18": "2"}, [32, 96, 1280], 64)
-        return backbone_utils.resnet_fpn_backbone(backbone_name=entry.model, weights=None)
-    return zoo.build(entry)
-
-
-def flat(value) -> list[np.ndarray]:
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return [value.detach().numpy()]
-    if isinstance(value, dict):
-        return [x for item in value.values() for x in flat(item)]
-    if isinstance(value, (list, tuple)):
-        return [x for item in value for x in flat(item)]
-    return []
-
-
-def save(form: str, model, inputs, path: pathlib.Path, exported: dict) -> None:
-    import torch
-
-    with torch.no_grad():
-        if form == "traced":
-            torch.jit.trace(model, inputs, check_trace=False, strict=False).save(str(path))
-        elif form == "scripted":
-            torch.jit.script(model).save(str(path))
-        else:
-            if "program" not in exported:
-                exported["program"] = torch.export.export(model, inputs)
-            program = exported["program"]
-            torch.export.save(program.run_decompositions() if form == "core" else program, path)
-
-
-def run(binary: str, path: pathlib.Path, inputs, folder: pathlib.Path) -> list[np.ndarray] | str:
-    command = [binary, "run", str(path), "-o", str(folder / "out"), "--json"]
-    for i, value in enumerate(inputs):
-        np.save(folder / f"in{i}.npy", value.numpy())
-        command += ["-i", str(folder / f"in{i}.npy"), "--input-shape", f"{i}:{'x'.join(map(str, value.shape))}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    if done.returncode != 0:
-        first = next((d for d in report.get("diagnostics", []) if d.get("severity") == "error"), None)
-        if first is None:
-            return (done.stderr or done.stdout or f"exit code {done.returncode}").strip()[:300]
-        return f"{first['code']} {first.get('op_type', '')}: {first['message']}"[:300]
-    return [np.load(output["file"]) for output in report["result"]["outputs"]]
-
-
-def difference(got: list[np.ndarray], want: list[np.ndarray]) -> tuple[bool, str]:
+def largest_error(got: list[np.ndarray] | str, want: list[np.ndarray]) -> float | str:
+    """Relative to the largest output, or why the results cannot be compared."""
+    if isinstance(got, str):
+        return got
     if len(got) != len(want):
-        return False, f"{len(got)} outputs, expected {len(want)}"
+        return f"{len(got)} outputs, expected {len(want)}"
     worst = 0.0
     for a, b in zip(got, want):
         if a.shape != b.shape:
-            return False, f"shape {a.shape}, expected {b.shape}"
+            return f"shape {a.shape}, expected {b.shape}"
+        if not np.isfinite(b).all():
+            return "PyTorch's result is not finite"
         largest = float(np.abs(b).max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / largest)
-    return worst <= TOLERANCE, f"{worst:.1e}"
+        error = float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / largest
+        worst = max(worst, error) if error == error else float("inf")
+    return worst
 
 
-def compare(entry: zoo_list.Entry, forms: list[str], binary: str) -> dict[str, dict]:
-    import torch
-
+def compare(archives: Archives, forms: list[str], binary: str) -> dict[str, dict]:
     results: dict[str, dict] = {}
-    model, inputs = build(entry), zoo.make_inputs(entry)
-    zoo.settle(model, inputs)
-    with torch.no_grad():
-        want = flat(model(*inputs))
-    exported: dict = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for form in forms:
-            path = folder / f"model{'.pt2' if form in ('export', 'core') else '.pt'}"
-            try:
-                save(form, model, inputs, path, exported)
-            except Exception as error:  # noqa: BLE001: PyTorch cannot write this form; the table says so
-                reason = " ".join(str(error).split())[:200]
-                results[form] = {"status": "torch cannot", "text": f"{type(error).__name__}: {reason}"}
-                continue
-            got = run(binary, path, inputs, folder)
-            good, text = (False, got) if isinstance(got, str) else difference(got, want)
-            results[form] = {"status": "pass" if good else "FAIL", "text": text}
-            path.unlink()
+    for form in forms:
+        if form in archives.refused:
+            results[form] = {"status": "torch cannot", "text": archives.refused[form]}
+            continue
+        error = largest_error(run(binary, archives.path(form), archives.arrays("in")), archives.arrays("out"))
+        good = not isinstance(error, str) and error <= TOLERANCE
+        results[form] = {"status": "pass" if good else "FAIL", "text": error if isinstance(error, str) else f"{error:.1e}"}
     return results
 
 
 def write_table(results: dict[str, dict], path: pathlib.Path) -> None:
-    lines = ["| architecture | " + " | ".join(FORMS) + " |", "|---|" + "---|" * len(FORMS)]
+    sources = {entry.name: entry.source for entry in entries()}
+    public = sum(sources.get(name) != "own" for name in results)
+    cells = [cell for forms in results.values() for cell in forms.values()]
+    count = {status: sum(cell["status"] == status for cell in cells) for status in ("pass", "FAIL", "torch cannot")}
+    lines = [
+        "# PyTorch archives against PyTorch", "",
+        f"{public} architectures of torchvision and timm and {len(results) - public} small networks with random weights, in the forms",
+        "that PyTorch 2.13 can write. Each cell is the largest error as a share of the largest output; at most "
+        f"{TOLERANCE:g} passes.",
+        f"{count['pass']} pass, {count['FAIL']} fail; {count['torch cannot']} cannot be written by PyTorch. "
+        "Made by `tests/interop/torch_zoo.py`.", "",
+        "| architecture | " + " | ".join(FORMS) + " |", "|---|" + "---|" * len(FORMS)]
     reasons = []
-    for name, forms in sorted(results.items()):
-        cells = []
+    for name, forms in sorted(results.items(), key=lambda item: item[0].lower()):
+        row = []
         for form in FORMS:
-            cell = forms.get(form)
-            if cell is None:
-                cells.append("")
-            elif cell["status"] == "pass":
-                cells.append(cell["text"])
-            else:
-                cells.append(cell["status"])
+            cell = forms.get(form, {"status": "", "text": ""})
+            row.append(cell["text"] if cell["status"] == "pass" else cell["status"])
+            if cell["status"] in ("FAIL", "torch cannot"):
                 reasons.append(f"- {name}, {form}: {cell['status']}: {cell['text']}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    path.write_text("\n".join([*lines, "", *reasons, ""]))
+        lines.append(f"| {name} | " + " | ".join(row) + " |")
+    path.write_text("\n".join([*lines, "", *(["## Gaps", ""] if reasons else []), *reasons, ""]))
+
+
+def compare_entry(entry: zoo_list.Entry, forms: list[str], binary: str, keep: pathlib.Path | None) -> dict[str, dict]:
+    with tempfile.TemporaryDirectory() as scratch:
+        return compare(write_archives(entry, forms, (keep or pathlib.Path(scratch)) / entry.name), forms, binary)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("edgecompile")
-    parser.add_argument("--only", default="*")
+    parser.add_argument("--only", default="*", help="names or patterns, separated by commas")
+    parser.add_argument("--subset", action="store_true", help="one network of every kind")
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--out", type=pathlib.Path, default=zoo.zoo_root())
+    parser.add_argument("--keep", type=pathlib.Path, help="where the model files stay")
     parser.add_argument("--fresh", action="store_true", help="compare again what was compared before")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -188,29 +133,25 @@ def main() -> int:
     library = None
     with contextlib.suppress(Exception):
         library = zoo.declare_torchvision_ops()
-    failed = 0
+    patterns = list(SUBSET) if args.subset else args.only.split(",")
+    failed = passed = 0
     for entry in entries():
-        if not any(fnmatch.fnmatch(entry.name, pattern) for pattern in args.only.split(",")):
+        if not any(fnmatch.fnmatch(entry.name, pattern) for pattern in patterns):
             continue
         known = results.setdefault(entry.name, {})
         wanted = [f for f in args.forms.split(",") if args.fresh or known.get(f, {}).get("status") in (None, "FAIL")]
-        if not wanted:
-            continue
         start = time.monotonic()
-        try:
-            known.update(compare(entry, wanted, args.edgecompile))
-        except Exception as error:  # noqa: BLE001: the model itself cannot be built here
-            print(f"{entry.name}: cannot be built: {error}", flush=True)
-            continue
-        text = "  ".join(f"{f}: {known[f]['status']} {known[f]['text'][:110]}" for f in wanted)
-        print(f"{entry.name} ({time.monotonic() - start:.0f} s)  {text}", flush=True)
-        store.write_text(json.dumps(results, indent=1))
-        gc.collect()
+        if wanted:
+            known.update(compare_entry(entry, wanted, args.edgecompile, args.keep))
+            text = "  ".join(f"{f}: {known[f]['status']} {known[f]['text'][:110]}" for f in wanted)
+            print(f"{entry.name} ({time.monotonic() - start:.0f} s)  {text}", flush=True)
+            store.write_text(json.dumps(results, indent=1))
+            gc.collect()
+        failed += sum(cell["status"] == "FAIL" for cell in known.values())
+        passed += sum(cell["status"] == "pass" for cell in known.values())
     del library
     write_table(results, args.out / "torch_zoo.md")
-    failed = sum(cell["status"] == "FAIL" for forms in results.values() for cell in forms.values())
-    passed = sum(cell["status"] == "pass" for forms in results.values() for cell in forms.values())
-    print(f"{len(results)} architectures: {passed} forms pass, {failed} fail")
+    print(f"torch zoo: {passed} forms pass, {failed} fail")
     return 1 if failed else 0
 
 

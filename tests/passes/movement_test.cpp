@@ -1,4 +1,4 @@
-// simplify-reshapes, simplify-slices, simplify-transposes.
+// simplify-reshapes, move-reshapes, simplify-broadcasts, simplify-slices, simplify-transposes.
 #include "passes/harness.h"
 
 namespace ec {
@@ -68,9 +68,59 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"leading",
              "%c = reduce_sum(%x, %i0) {keep_dims=false} %a = unsqueeze(%c, %i0) %y = mul(%a, %x)",
              "reduce_sum mul"},
+        Case{"leading_removed", "%c = reduce_sum(%x, %i0) %a = squeeze(%c, %i0) %y = mul(%a, %x)",
+             "reduce_sum mul"},
+        Case{"leading_removed_needed",
+             "%c = reduce_sum(%x, %i0) %a = squeeze(%c, %i0) %y = mul(%a, %a)",
+             "reduce_sum squeeze mul"},
         Case{"leading_needed", "%a = unsqueeze(%n, %i0) %y = mul(%a, %n)", "unsqueeze mul"},
         Case{"inner", "%a = unsqueeze(%n, %i1) %b = unsqueeze(%n, %i0) %y = mul(%a, %b)",
              "unsqueeze mul"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+class MovedReshapes : public ::testing::TestWithParam<Case> {};
+TEST_P(MovedReshapes, Rewrites) {
+  expect_kinds(
+      "graph @g(%x: f32[2,3,4,5], %z: f32[2,3,5,4]) -> (y = %y) {\n"
+      "  %w = const f32[5,7] splat(0) %flat = const i64[2] dense[24,5]\n"
+      "  %wide = const i64[4] dense[2,3,4,7] %batch = const i64[3] dense[6,4,5]\n"
+      "  %turned = const i64[3] dense[6,5,4] %split = const i64[4] dense[2,3,4,4]\n" +
+          std::string(GetParam().body) + "\n}",
+      "move-reshapes,simplify-reshapes,simplify-broadcasts", GetParam().expected);
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, MovedReshapes,
+    ::testing::Values(
+        Case{"linear", "%a = reshape(%x, %flat) %b = matmul(%a, %w) %y = reshape(%b, %wide)",
+             "matmul"},
+        Case{"linear_without_view_behind", "%a = reshape(%x, %flat) %y = matmul(%a, %w)",
+             "reshape matmul"},
+        Case{"two_linear",
+             "%a = reshape(%x, %flat) %b = matmul(%a, %w) %c = matmul(%a, %w) %d = reshape(%b, "
+             "%wide) %e = reshape(%c, %wide) %y = add(%d, %e)",
+             "matmul matmul add"},
+        Case{"view_read_elsewhere",
+             "%a = reshape(%x, %flat) %b = matmul(%a, %w) %n = neg(%w) %c = matmul(%a, %n) %d = "
+             "relu(%a) %e = matmul(%d, %w) %f = add(%b, %c) %g = add(%e, %f) %y = reshape(%g, "
+             "%wide)",
+             "reshape matmul neg matmul relu matmul add add reshape"},
+        Case{"batched",
+             "%a = reshape(%x, %batch) %b = reshape(%z, %turned) %c = matmul(%a, %b) %y = "
+             "reshape(%c, %split)",
+             "matmul"},
+        Case{"one_view_only",
+             "%a = reshape(%x, %batch) %n = relu(%z) %b = reshape(%n, %turned) %c = matmul(%a, %b) "
+             "%d = relu(%b) %e = reduce_sum(%d) {keep_dims=false} %f = add(%c, %e) %y = "
+             "reshape(%f, %split)",
+             "reshape relu reshape matmul relu reduce_sum add reshape"},
+        Case{"between_views",
+             "%a = reshape(%x, %batch) %b = transpose(%a) {perm=[0,2,1]} %t = const i64[4] "
+             "dense[2,3,5,4] %y = reshape(%b, %t)",
+             "transpose"},
+        Case{"mixed_by_transpose",
+             "%a = reshape(%x, %batch) %b = transpose(%a) {perm=[1,0,2]} %t = const i64[2] "
+             "dense[24,5] %y = reshape(%b, %t)",
+             "reshape transpose reshape"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 class Slices : public ::testing::TestWithParam<Case> {};
@@ -109,7 +159,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"swapped",
              "%a = slice(%x, %i0, %i2, %i2) %b = slice(%x, %i2, %i4, %i2) %y = concat(%b, "
              "%a) {axis=2}",
-             "slice slice concat"},
+             "split concat"},
+        Case{"equal_parts",
+             "%e = const i64[1] splat(5) %a = slice(%x, %i0, %i2, %i2) %b = slice(%x, %i2, %i4, "
+             "%i2) %y = sub(%a, %b)",
+             "split sub"},
+        Case{"unequal_parts",
+             "%a = slice(%x, %i0, %i1, %i2) %b = slice(%x, %i1, %i4, %i2) %y = sub(%a, %b)",
+             "slice slice sub"},
+        Case{"parts_with_a_gap",
+             "%a = slice(%x, %i0, %i1, %i2) %b = slice(%x, %i2, %i3, %i2) %y = sub(%a, %b)",
+             "slice slice sub"},
         Case{"rebuilt_part",
              "%a = slice(%x, %i0, %i1, %i2) %b = slice(%x, %i1, %i3, %i2) %y = concat(%a, %b, %z) "
              "{axis=2}",

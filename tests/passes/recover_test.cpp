@@ -92,6 +92,56 @@ INSTANTIATE_TEST_SUITE_P(
              "pow mul add mul tanh add mul mul"}),
     [](const auto& one) { return std::string(one.param.name); });
 
+class RecoverSoftmax : public ::testing::TestWithParam<Case> {};
+TEST_P(RecoverSoftmax, Rewrites) {
+  expect_kinds(
+      "graph @g(%x: f32[2,3,4], %q: f32[2,3,8], %k: f32[2,8,4], %m: f32[3,4]) -> (y = %y) {\n"
+      "  %last = const i64[1] splat(-1) %mid = const i64[1] splat(1) %zero = const f32[] splat(0)\n"
+      "  %none = const f32[] splat(-inf) %half = const f32[] splat(0.5)\n"
+      "  %seen = const f32[3,4] dense[0,-inf,-inf,-inf,0,0,-inf,-inf,0,0,0,-inf]\n"
+      "  %blind = const f32[3,4] dense[0,0,0,0,-inf,-inf,-inf,-inf,0,0,0,0]\n" +
+          std::string(GetParam().body) + "\n}",
+      "recover-softmax,eliminate-dead-code", GetParam().expected);
+}
+
+// The guard of PyTorch's decomposed attention around softmax(%s).
+#define EC_GUARD                                                                              \
+  " %p = softmax(%s) {axis=2} %e = equal(%s, %none) %n = not(%e) %u = cast(%n) {to=u8} %r = " \
+  "reduce_max(%u, %last) %b = cast(%r) {to=bool} %g = not(%b) %y = where(%g, %zero, %p)"
+#define EC_GUARD_KINDS "softmax equal not cast reduce_max cast not where"
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RecoverSoftmax,
+    ::testing::Values(
+        Case{"plain", "%e = exp(%x) %s = reduce_sum(%e, %last) %y = div(%e, %s)", "softmax"},
+        Case{"shifted",
+             "%m0 = reduce_max(%x, %last) %d = sub(%x, %m0) %e = exp(%d) %s = reduce_sum(%e, "
+             "%last) %y = div(%e, %s)",
+             "softmax"},
+        Case{"other_axis",
+             "%m0 = reduce_max(%x, %mid) %d = sub(%x, %m0) %e = exp(%d) %s = reduce_sum(%e, "
+             "%last) %y = div(%e, %s)",
+             "reduce_max sub softmax"},
+        Case{"log",
+             "%m0 = reduce_max(%x, %last) %d = sub(%x, %m0) %e = exp(%d) %s = reduce_sum(%e, "
+             "%last) %l = log(%s) %y = sub(%d, %l)",
+             "log_softmax"},
+        Case{"exponentials_read_elsewhere",
+             "%e = exp(%x) %s = reduce_sum(%e, %last) %d = div(%e, %s) %y = add(%d, %e)",
+             "exp reduce_sum div add"},
+        Case{"guarded_product", "%a = matmul(%q, %k) %s = mul(%a, %half)" EC_GUARD,
+             "matmul mul softmax"},
+        Case{"guarded_seen_mask", "%a = matmul(%q, %k) %s = add(%a, %seen)" EC_GUARD,
+             "matmul add softmax"},
+        Case{"guarded_blind_mask", "%a = matmul(%q, %k) %s = add(%a, %blind)" EC_GUARD,
+             "matmul add " EC_GUARD_KINDS},
+        Case{"guarded_computed_mask", "%a = matmul(%q, %k) %s = add(%a, %m)" EC_GUARD,
+             "matmul add " EC_GUARD_KINDS},
+        Case{"guarded_input", "%s = identity(%x)" EC_GUARD, "identity " EC_GUARD_KINDS}),
+    [](const auto& one) { return std::string(one.param.name); });
+#undef EC_GUARD
+#undef EC_GUARD_KINDS
+
 class RecoverNorms : public ::testing::TestWithParam<Case> {};
 TEST_P(RecoverNorms, Rewrites) {
   expect_kinds(over_x(GetParam().body), "simplify-algebra,common-subexpressions,recover-norms",

@@ -356,6 +356,12 @@ case("aten::fake_quantize_per_tensor_affine", m, 0.125, 3, 0, 15)
 case("aten::fake_quantize_per_channel_affine", m, Known(torch.tensor([0.125, 0.25])),
      Known(torch.tensor([1, -2], dtype=torch.int32)), 0, -128, 127)
 
+# Hidden states that are projections (proj_size).
+case("aten::lstm.input", rnd(3, 2, 3), [rnd(1, 2, 2), rnd(1, 2, 4)], [rnd(16, 3), rnd(16, 2), rnd(16), rnd(16), rnd(2, 4)], True,
+     1, 0.0, False, False, False)
+case("aten::lstm.input", rnd(2, 3, 3), [rnd(2, 2, 2), rnd(2, 2, 4)],
+     [rnd(16, 3), rnd(16, 2), rnd(2, 4), rnd(16, 3), rnd(16, 2), rnd(2, 4)], False, 1, 0.0, False, True, True)
+
 if __name__ == "__main__":
     with open(sys.argv[1], "w") as out:
         out.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in CASES) + "\n]\n")

@@ -67,6 +67,8 @@ class Call {
   // One operation; computed at once when its operands are small constants.
   Result<ec::Tensor*> add(OpKind kind, Tensors inputs, Attrs attrs = {});
   Result<Tensors> add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs);
+  // A constant with the values of x where x is computed from constants, of whatever size; else x.
+  ec::Tensor* computed(ec::Tensor* x);
   ec::Tensor* int_list(std::span<const int64_t> values) { return graph().add_ints("", values); }
   ec::Tensor* int_list(std::initializer_list<int64_t> values) {
     return int_list(std::span(values.begin(), values.size()));

@@ -9,7 +9,7 @@ namespace {
 Result<ec::Tensor*> simulate(Call& c, QuantParams quant) {
   const int64_t low = c.integer("quant_min"), high = c.integer("quant_max");
   EC_TRY(const DType dtype, step_type(c, low, high));
-  EC_TRY(ec::Tensor * x, limited(c, c.tensor("self"), quant, dtype, low, high));
+  EC_TRY(ec::Tensor * x, limited(c, c.computed(c.tensor("self")), quant, dtype, low, high));
   EC_TRY(const TensorRef steps,
          quantized(c.site(), x, std::make_shared<QuantParams>(std::move(quant)), dtype));
   return dequantized(c.site(), steps);

@@ -1,5 +1,6 @@
 // LSTM, GRU, RNN over sequences, and their single steps.
 #include "frontend/torch/aten/linear.h"
+#include "frontend/torch/aten/recurrent_steps.h"
 #include "frontend/torch/aten/table.h"
 
 namespace ec::torch {
@@ -81,6 +82,28 @@ Result<ec::Tensor*> final_states(Call& c, Tensors states, bool unbatched) {
   return unbatched ? c.squeeze(all, {1}) : Result<ec::Tensor*>(all);
 }
 
+// An LSTM whose hidden state is a projection (proj_size): one more matrix for each direction.
+Result<std::vector<TorchValue>> projected_lstm(Call& c, const Tensors& initial,
+                                               const Tensors& params, size_t per_cell) {
+  std::vector<StepCell> cells;
+  for (size_t at = 0; at < params.size(); at += per_cell) {
+    const bool biases = per_cell == 5;
+    ec::Tensor* projection = params[at + per_cell - 1];
+    const auto times = [&c](ec::Tensor* weight, ec::Tensor* bias) {
+      return [&c, weight, bias](ec::Tensor* x) { return linear(c, x, weight, bias); };
+    };
+    cells.push_back({times(params[at], biases ? params[at + 2] : nullptr),
+                     times(params[at + 1], biases ? params[at + 3] : nullptr),
+                     [&c, projection](ec::Tensor* input, ec::Tensor* hidden,
+                                      const States& state) -> Result<States> {
+                       EC_TRY(States next, lstm_step(c, input, hidden, state));
+                       EC_TRY(next[0], linear(c, next[0], projection, nullptr));
+                       return next;
+                     }});
+  }
+  return unrolled_sequence(c, initial, cells);
+}
+
 Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
   ec::Tensor* x = c.tensor("input");
   Tensors initial = cell == Cell::Lstm ? c.tensors("hx") : Tensors{c.tensor("hx")};
@@ -88,11 +111,15 @@ Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
   const bool biases = c.boolean("has_biases"), bidirectional = c.boolean("bidirectional");
   const bool batch_first = c.boolean("batch_first"), unbatched = c.rank(x) == 2;
   const int64_t layers = c.integer("num_layers");
-  const size_t directions = bidirectional ? 2 : 1, step = directions * (biases ? 4 : 2);
+  const size_t directions = bidirectional ? 2 : 1;
   if (initial.size() != (cell == Cell::Lstm ? 2u : 1u) || layers < 1 || layers > 1024)
     return c.fail(Code::BadArity, "states or layers are missing");
-  if (params.size() != step * static_cast<size_t>(layers))
-    return c.unsupported("projections (proj_size)");
+  const size_t cells = directions * static_cast<size_t>(layers), per_cell = biases ? 4 : 2,
+               step = directions * per_cell;
+  if (cell == Cell::Lstm && params.size() == cells * (per_cell + 1))
+    return projected_lstm(c, initial, params, per_cell + 1);
+  if (params.size() != cells * per_cell)
+    return c.fail(Code::BadArity, "parameters of layers are missing");
   if (unbatched) {
     EC_TRY(x, c.unsqueeze(x, {1}));
     for (ec::Tensor*& state : initial) {
@@ -150,14 +177,6 @@ Result<std::vector<TorchValue>> rnn_relu(Call& c) { return sequence(c, Cell::Rel
 
 // --- single steps --------------------------------------------------------------------------------
 
-Result<Tensors> gates(Call& c, ec::Tensor* x, int64_t count) {
-  AxisAttrs attrs;
-  attrs.axis = c.rank(x) - 1;
-  const int64_t size = c.size(x, attrs.axis) / count;
-  return c.add_many(OpKind::Split, {x, c.int_list(Ints(static_cast<size_t>(count), size))}, attrs,
-                    static_cast<size_t>(count));
-}
-
 struct Products {
   ec::Tensor* input;
   ec::Tensor* hidden;
@@ -172,37 +191,15 @@ Result<std::vector<TorchValue>> lstm_cell(Call& c) {
   const Tensors state = c.tensors("hx");
   if (state.size() != 2) return c.fail(Code::BadArity, "two states are needed");
   EC_TRY(const Products p, products(c, state[0]));
-  EC_TRY(ec::Tensor * sum, c.add(OpKind::Add, {p.input, p.hidden}));
-  EC_TRY(Tensors g, gates(c, sum, 4));
-  for (const size_t i : {0, 1, 3}) {
-    EC_TRY(g[i], c.add(OpKind::Sigmoid, {g[i]}));
-  }
-  EC_TRY(g[2], c.add(OpKind::Tanh, {g[2]}));
-  EC_TRY(ec::Tensor * kept, c.add(OpKind::Mul, {g[1], state[1]}));
-  EC_TRY(ec::Tensor * added, c.add(OpKind::Mul, {g[0], g[2]}));
-  EC_TRY(ec::Tensor * cell, c.add(OpKind::Add, {kept, added}));
-  EC_TRY(ec::Tensor * squashed, c.add(OpKind::Tanh, {cell}));
-  EC_TRY(ec::Tensor * hidden, c.add(OpKind::Mul, {g[3], squashed}));
-  return std::vector<TorchValue>{hidden, cell};
+  EC_TRY(const States next, lstm_step(c, p.input, p.hidden, state));
+  return std::vector<TorchValue>{next[0], next[1]};
 }
 
 Result<ec::Tensor*> gru_cell(Call& c) {
   ec::Tensor* state = c.tensor("hx");
   EC_TRY(const Products p, products(c, state));
-  EC_TRY(const Tensors a, gates(c, p.input, 3));
-  EC_TRY(const Tensors b, gates(c, p.hidden, 3));
-  Tensors rz;
-  for (const size_t i : {0, 1}) {
-    EC_TRY(ec::Tensor * sum, c.add(OpKind::Add, {a[i], b[i]}));
-    EC_TRY(sum, c.add(OpKind::Sigmoid, {sum}));
-    rz.push_back(sum);
-  }
-  EC_TRY(ec::Tensor * reset, c.add(OpKind::Mul, {rz[0], b[2]}));
-  EC_TRY(ec::Tensor * sum, c.add(OpKind::Add, {a[2], reset}));
-  EC_TRY(ec::Tensor * fresh, c.add(OpKind::Tanh, {sum}));
-  EC_TRY(ec::Tensor * d, c.add(OpKind::Sub, {state, fresh}));
-  EC_TRY(d, c.add(OpKind::Mul, {rz[1], d}));
-  return c.add(OpKind::Add, {fresh, d});
+  EC_TRY(const States next, gru_step(c, p.input, p.hidden, {state}));
+  return next[0];
 }
 
 template <OpKind kActivation>

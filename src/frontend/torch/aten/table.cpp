@@ -13,15 +13,33 @@ namespace {
 class Table {
  public:
   Table() {
-    const std::span<const OperatorRow> families[] = {
-        kActivationRows, kAttentionRows,     kConvolutionRows,
-        kCreationRows,   kElementwiseRows,   kFakeQuantRows,
-        kIndexingRows,   kLinearRows,        kLossRows,
-        kMovementRows,   kNormalizationRows, kPoolingRows,
-        kQuantizedRows,  kQuantizeRows,      kQuantizedRecurrentRows,
-        kRecurrentRows,  kReductionRows,     kScalarRows,
-        kScatterRows,    kShapeRows,         kSignalRows,
-        kSortRows,       kVisionRows};
+    const std::span<const OperatorRow> families[] = {kActivationRows,
+                                                     kArithmeticRows,
+                                                     kAttentionRows,
+                                                     kComparisonRows,
+                                                     kConvolutionRows,
+                                                     kCreationRows,
+                                                     kFakeQuantRows,
+                                                     kFunctionRows,
+                                                     kIndexingRows,
+                                                     kJoiningRows,
+                                                     kLinearRows,
+                                                     kLossRows,
+                                                     kMovementRows,
+                                                     kNormalizationRows,
+                                                     kPaddingRows,
+                                                     kPoolingRows,
+                                                     kQuantizedRows,
+                                                     kQuantizeRows,
+                                                     kQuantizedRecurrentRows,
+                                                     kRecurrentRows,
+                                                     kReductionRows,
+                                                     kScalarRows,
+                                                     kScatterRows,
+                                                     kShapeRows,
+                                                     kSignalRows,
+                                                     kSortRows,
+                                                     kVisionRows};
     for (const auto rows : families)
       for (const OperatorRow& row : rows) {
         auto schema = parse_schema(row.schema);

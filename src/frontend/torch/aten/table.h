@@ -61,9 +61,10 @@ Result<ec::Tensor*> direct_float(Call& c) {
 }
 Result<ec::Tensor*> identity(Call& c);  // the first argument
 
-extern const std::span<const OperatorRow> kActivationRows, kAttentionRows, kConvolutionRows,
-    kCreationRows, kElementwiseRows, kFakeQuantRows, kIndexingRows, kLinearRows, kLossRows,
-    kMovementRows, kNormalizationRows, kPoolingRows, kQuantizedRows, kQuantizeRows, kRecurrentRows,
-    kReductionRows, kScalarRows, kScatterRows, kShapeRows, kSignalRows, kSortRows, kVisionRows;
+extern const std::span<const OperatorRow> kActivationRows, kArithmeticRows, kAttentionRows,
+    kComparisonRows, kConvolutionRows, kCreationRows, kFakeQuantRows, kFunctionRows, kIndexingRows,
+    kJoiningRows, kLinearRows, kLossRows, kMovementRows, kNormalizationRows, kPaddingRows,
+    kPoolingRows, kQuantizedRows, kQuantizeRows, kRecurrentRows, kReductionRows, kScalarRows,
+    kScatterRows, kShapeRows, kSignalRows, kSortRows, kVisionRows;
 
 }  // namespace ec::torch

@@ -1,27 +1,22 @@
 // JSON to Program. Unknown keys are ignored, as minor versions add some; absent optional fields are
-// null. Faults are remembered and end the decoding when it is over, so that the steps read without
-// ceremony.
-#include <cmath>
-#include <nlohmann/json.hpp>
-
+// null.
+#include "frontend/torch/export/json_reader.h"
 #include "frontend/torch/export/program.h"
 #include "support/strings.h"
 
 namespace ec::torch::exported {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kMaxDepth = 32;  // of graphs and result trees
 constexpr int64_t kSupportedMajor = 8;
 
-class Decoder {
+class Decoder : private JsonReader {
  public:
   Result<Program> program(const json& root) {
     Program result;
     const json& version = at(root, "schema_version");
     const int64_t major = integer(at(version, "major")), minor = integer(at(version, "minor"));
-    if (error_.empty() && major != kSupportedMajor)
+    if (!failed() && major != kSupportedMajor)
       return Error(Code::UnsupportedFormat, "torch.export schema version " + std::to_string(major) +
                                                 "." + std::to_string(minor))
           .hint("export the model again with PyTorch 2.6 or later");
@@ -65,121 +60,6 @@ class Decoder {
   }
 
  private:
-  Status status() const {
-    if (error_.empty()) return {};
-    return Error(Code::CorruptFile, "the exported program cannot be read: " + error_);
-  }
-  void fault(const std::string& what) {
-    if (error_.empty()) error_ = what;
-  }
-
-  // --- elements ----------------------------------------------------------------------------------
-  const json& at(const json& object, const char* key) {
-    static const json kNull;
-    if (object.is_object())
-      if (const auto found = object.find(key); found != object.end()) return *found;
-    fault(std::string("'") + key + "' is missing");
-    return kNull;
-  }
-  const json& list(const json& value) {
-    static const json kEmpty = json::array();
-    if (value.is_array()) return value;
-    fault("a list is expected");
-    return kEmpty;
-  }
-  std::string text(const json& value) {
-    if (value.is_string()) return value.get<std::string>();
-    fault("a text is expected");
-    return {};
-  }
-  int64_t integer(const json& value) {
-    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
-      fault("a number is too large");
-    else if (value.is_number_integer())
-      return value.get<int64_t>();
-    else
-      fault("an integer is expected");
-    return 0;
-  }
-  double number(const json& value) {
-    if (value.is_number()) return value.get<double>();
-    // Infinity and NaN are texts.
-    if (value.is_string())
-      if (const auto parsed = parse_double(to_lower(value.get<std::string>()))) return *parsed;
-    if (value == "Infinity") return HUGE_VAL;
-    if (value == "-Infinity") return -HUGE_VAL;
-    fault("a number is expected");
-    return 0;
-  }
-  std::string optional_text(const json& object, const char* key) {
-    return object.is_object() && object.contains(key) && object[key].is_string()
-               ? object[key].get<std::string>()
-               : std::string();
-  }
-  std::optional<int64_t> optional_integer(const json& object, const char* key) {
-    if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer())
-      return std::nullopt;
-    return integer(object[key]);
-  }
-  // The only key of a union, and its value.
-  std::pair<std::string, const json*> alternative(const json& value) {
-    if (value.is_object() && value.size() == 1) {
-      const auto item = value.begin();
-      return {item.key(), &*item};
-    }
-    fault("a union has exactly one key");
-    static const json kNull;
-    return {"as_none", &kNull};
-  }
-
-  // --- sizes -------------------------------------------------------------------------------------
-  SizeDef size(const json& value) {
-    SizeDef result;
-    const auto [kind, content] = alternative(value);
-    if (kind == "as_int") {
-      result.value = integer(*content);
-      if (*result.value < 0) fault("a size is negative");
-      return result;
-    }
-    result.expression = optional_text(*content, "expr_str");
-    simplify(result);
-    return result;
-  }
-
-  // Symbol('s77', positive=True, integer=True) is s77; Mul(Integer(2), Symbol('s78', ...)) 2*s78.
-  static void simplify(SizeDef& size) {
-    std::string_view text = size.expression;
-    constexpr std::string_view kMul = "Mul(Integer(";
-    if (text.starts_with(kMul)) {
-      text.remove_prefix(kMul.size());
-      const size_t close = text.find("), ");
-      const auto factor =
-          close == std::string_view::npos ? std::nullopt : parse_int(text.substr(0, close));
-      if (!factor || *factor < 1) return;
-      size.factor = *factor;
-      text.remove_prefix(close + 3);
-    }
-    constexpr std::string_view kSymbol = "Symbol('";
-    if (!text.starts_with(kSymbol)) return;
-    text.remove_prefix(kSymbol.size());
-    const size_t quote = text.find('\'');
-    if (quote == std::string_view::npos || text.find("Symbol(", quote) != std::string_view::npos)
-      return;
-    size.symbol = std::string(text.substr(0, quote));
-    size.expression = (size.factor > 1 ? std::to_string(size.factor) + "*" : "") + size.symbol;
-  }
-
-  TensorMeta tensor_meta(const json& value) {
-    TensorMeta meta;
-    meta.dtype = integer(at(value, "dtype"));
-    for (const json& item : list(at(value, "sizes"))) meta.sizes.push_back(size(item));
-    for (const json& item : list(at(value, "strides"))) meta.strides.push_back(size(item));
-    meta.offset.value = 0;
-    if (value.contains("storage_offset") && value["storage_offset"].is_object())
-      meta.offset = size(value["storage_offset"]);
-    return meta;
-  }
-
   // --- arguments ---------------------------------------------------------------------------------
   Argument literal(TorchValue value) { return {std::move(value)}; }
   Argument named(const json& value) { return {Named{text(at(value, "name"))}}; }
@@ -357,7 +237,6 @@ class Decoder {
   }
 
   const json* fields_ = nullptr;
-  std::string error_;
 };
 
 Result<json> parse(std::string_view text) {
@@ -376,32 +255,6 @@ Result<Program> decode_program(std::string_view text) {
 Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view text) {
   EC_TRY(const json root, parse(text));
   return Decoder().weights(root);
-}
-
-std::optional<int64_t> scalar_type_of_export(int64_t number) {
-  // From 1 on in c10's order without the quantised types; then the newer ones.
-  constexpr int64_t kFirst[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15};
-  if (number >= 1 && number <= 13) return kFirst[number - 1];
-  switch (number) {
-    case 28:
-      return 27;  // u16
-    case 29:
-      return 24;  // f8e4m3fn
-    case 30:
-      return 23;  // f8e5m2
-    case 31:
-      return 26;
-    case 32:
-      return 25;
-    case 33:
-      return 44;  // f8e8m0
-    case 34:
-      return 28;  // u32
-    case 35:
-      return 29;  // u64
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace ec::torch::exported

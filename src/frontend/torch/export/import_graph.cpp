@@ -40,15 +40,15 @@ bool is_supported(const std::string& name) {
          is_known_operator(base.substr(0, base.size() - 1));
 }
 
-constexpr std::string_view kHigherOrder[] = {"cond", "wrap_with_set_grad_enabled",
-                                             "wrap_with_autocast"};
+constexpr std::string_view kHigherOrder[] = {"cond", "while_loop", "scan",
+                                             "wrap_with_set_grad_enabled", "wrap_with_autocast"};
+
+}  // namespace
 
 std::string_view higher_order(std::string_view target) {
   constexpr std::string_view kPrefix = "torch.ops.higher_order.";
   return target.starts_with(kPrefix) ? target.substr(kPrefix.size()) : std::string_view{};
 }
-
-}  // namespace
 
 void ProgramImport::report(Error error) {
   ++errors_;
@@ -195,144 +195,6 @@ void GraphImport::bind_result(const Argument& target, const TorchValue& result, 
       bind_result(list->items[i],
                   items != nullptr && i < items->size() ? (*items)[i] : TorchValue(), first_new);
   }
-}
-
-// --- nested graphs -------------------------------------------------------------------------------
-
-Result<std::vector<TorchValue>> GraphImport::call_higher_order(const NodeDef& node,
-                                                               const CallSite& site) {
-  const std::string_view name = higher_order(node.target);
-  if (name == "cond") return call_cond(node, site);
-  // (enabled, graph, operands...) and (device, dtype, enabled, cache, graph, operands...)
-  if (name == "wrap_with_set_grad_enabled") return call_inlined(node, site, 1);
-  if (node.inputs.size() > 4) {
-    const auto enabled = value(node.inputs[2].value, site);
-    if (enabled && known_int(*enabled) == 1)
-      program_.sink().warn(Code::UnsupportedOpForm,
-                           "autocast is on for a part of the model and left out: it computes in "
-                           "the types of its operands",
-                           std::string(site.location.name()));
-  }
-  return call_inlined(node, site, 4);
-}
-
-Result<std::vector<TorchValue>> GraphImport::call_inlined(const NodeDef& node, const CallSite& site,
-                                                          size_t graph_input) {
-  const auto* nested =
-      graph_input < node.inputs.size()
-          ? std::get_if<std::shared_ptr<const GraphDef>>(&node.inputs[graph_input].value.value)
-          : nullptr;
-  if (nested == nullptr) return Error(Code::CorruptFile, "a nested graph is missing");
-  std::vector<TorchValue> operands;
-  for (size_t i = graph_input + 1; i < node.inputs.size(); ++i) {
-    auto operand = value(node.inputs[i].value, site);
-    if (!operand) return Error(Code::UndefinedName, "an operand of a nested graph has no value");
-    operands.push_back(std::move(*operand));
-  }
-  return inline_graph(**nested, std::move(operands), site);
-}
-
-Result<std::vector<TorchValue>> GraphImport::inline_graph(const GraphDef& def,
-                                                          std::vector<TorchValue> operands,
-                                                          const CallSite& site) {
-  if (operands.size() != def.inputs.size())
-    return Error(Code::BadArity, "a nested graph takes " + std::to_string(def.inputs.size()) +
-                                     " operands, not " + std::to_string(operands.size()));
-  // A scope of its own: names of nested graphs may repeat those outside.
-  auto outer = std::exchange(values_, {});
-  auto outer_failed = std::exchange(failed_, {});
-  for (size_t i = 0; i < operands.size(); ++i)
-    if (const auto* named = std::get_if<Named>(&def.inputs[i].value))
-      values_[named->name] = std::move(operands[i]);
-  const size_t errors = program_.errors();
-  run(def);
-  std::vector<TorchValue> results;
-  for (const Argument& output : def.outputs)
-    if (auto result = value(output, site)) results.push_back(std::move(*result));
-  values_ = std::move(outer);
-  failed_ = std::move(outer_failed);
-  if (program_.errors() != errors)
-    return Error(Code::UnsupportedOpForm, "a nested graph could not be imported");
-  return results;
-}
-
-Result<GraphImport::Body> GraphImport::build_body(const GraphDef& def,
-                                                  const std::vector<TorchValue>& operands) {
-  Body body;
-  body.graph = std::make_unique<ec::Graph>("body");
-  GraphImport inner(program_, *body.graph);
-  if (operands.size() != def.inputs.size())
-    return Error(Code::BadArity, "a nested graph takes " + std::to_string(def.inputs.size()) +
-                                     " operands, not " + std::to_string(operands.size()));
-  const auto take = [&](const std::string& name, ec::Tensor* tensor) {
-    // Weights are repeated (the bytes are shared), so that the body can use their values.
-    if (tensor->is_constant())
-      return body.graph->add_constant(name, tensor->type(), tensor->raw_data());
-    body.captures.push_back(tensor);
-    return body.graph->add_input(name, tensor->type());
-  };
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const auto* named = std::get_if<Named>(&def.inputs[i].value);
-    if (named == nullptr) continue;
-    TorchValue inside = operands[i];
-    if (const auto* ref = operands[i].get_if<TensorRef>()) {
-      TensorRef own = *ref;
-      own.alias = nullptr;
-      own.tensor = take(named->name, ref->tensor);
-      inside = Functionalizer::adopt(std::move(own));
-    } else if (const auto* symbol = operands[i].get_if<SymScalar>()) {
-      inside = SymScalar{take(named->name, symbol->tensor), symbol->kind};
-    }
-    inner.bind(named->name, std::move(inside));
-  }
-  const size_t errors = program_.errors();
-  inner.run(def);
-  const CallSite site{body.graph.get(), Location(), &program_.sink()};
-  for (const Argument& output : def.outputs) {
-    const auto result = inner.value(output, site);
-    if (!result) break;
-    EC_TRY(const TorchValue now, inner.functional_.current(site, *result));
-    EC_TRY(const TensorRef tensor, as_tensor(site, now));
-    body.graph->add_output("", tensor.tensor);
-  }
-  if (program_.errors() != errors)
-    return Error(Code::UnsupportedOpForm, "a nested graph could not be imported");
-  return body;
-}
-
-// cond(predicate, true graph, false graph, operands)
-Result<std::vector<TorchValue>> GraphImport::call_cond(const NodeDef& node, const CallSite& site) {
-  if (node.inputs.size() != 4) return Error(Code::BadArity, "cond takes four arguments");
-  const auto predicate = value(node.inputs[0].value, site);
-  const auto given = value(node.inputs[3].value, site);
-  const std::shared_ptr<const GraphDef>* branches[2];
-  for (size_t i = 0; i < 2; ++i)
-    branches[i] = std::get_if<std::shared_ptr<const GraphDef>>(&node.inputs[1 + i].value.value);
-  if (!predicate || !given || given->items() == nullptr || branches[0] == nullptr ||
-      branches[1] == nullptr)
-    return Error(Code::CorruptFile, "the arguments of cond cannot be read");
-  EC_TRY(const TorchValue current, functional_.current(site, *given));
-  const std::vector<TorchValue> operands = *current.items();
-  EC_TRY(const TorchValue condition, functional_.current(site, *predicate));
-  if (const auto known = known_int(condition))
-    return inline_graph(*known != 0 ? **branches[0] : **branches[1], operands, site);
-  EC_TRY(const TensorRef flag, as_tensor(site, condition));
-  EC_TRY(TorchValue scalar, as_number(site, flag, SymScalar::Kind::Bool));
-  OpSpec spec;
-  spec.location = site.location;
-  Tensors inputs = {scalar.get<SymScalar>().tensor};
-  for (const auto* branch : branches) {
-    EC_TRY(Body body, build_body(**branch, operands));
-    spec.num_outputs = body.graph->outputs().size();
-    if (inputs.size() == 1) inputs.insert(inputs.end(), body.captures.begin(), body.captures.end());
-    spec.bodies.push_back(std::move(body.graph));
-  }
-  if (spec.bodies[0]->outputs().size() != spec.bodies[1]->outputs().size())
-    return Error(Code::BadArity, "the branches of cond give different numbers of results");
-  EC_TRY(Operation * op, graph_.add(OpKind::If, std::move(inputs), std::move(spec)));
-  std::vector<TorchValue> results;
-  for (ec::Tensor* output : op->outputs()) results.emplace_back(output);
-  return results;
 }
 
 }  // namespace ec::torch::exported

@@ -45,6 +45,8 @@ class ProgramImport {
 // "torch.ops.aten.add.Tensor" to "aten::add.Tensor", "_operator.mul" to "aten::mul"; empty for
 // targets of another kind (higher order).
 std::string operator_name(std::string_view target);
+// "cond" of "torch.ops.higher_order.cond"; empty for other targets.
+std::string_view higher_order(std::string_view target);
 
 // One graph while it is built.
 class GraphImport {
@@ -67,17 +69,36 @@ class GraphImport {
                                             std::vector<TorchValue> inputs);
   Result<std::vector<TorchValue>> call_higher_order(const NodeDef& node, const CallSite& site);
   Result<std::vector<TorchValue>> call_cond(const NodeDef& node, const CallSite& site);
+  Result<std::vector<TorchValue>> call_while(const NodeDef& node, const CallSite& site);
+  Result<std::vector<TorchValue>> call_scan(const NodeDef& node, const CallSite& site);
   Result<std::vector<TorchValue>> call_inlined(const NodeDef& node, const CallSite& site,
                                                size_t graph_input);
   Result<std::vector<TorchValue>> inline_graph(const GraphDef& def,
                                                std::vector<TorchValue> operands,
                                                const CallSite& site);
-  // Closes over the operands that are no constants.
+  // A graph that closes over operands which are no constants.
   struct Body {
-    std::unique_ptr<ec::Graph> graph;
+    std::unique_ptr<ec::Graph> graph = std::make_unique<ec::Graph>("body");
     Tensors captures;
+    // The operand as the body sees it: a constant again, or an input that captures it.
+    TorchValue take(const std::string& name, const TorchValue& operand);
+    // An input that changes from iteration to iteration.
+    TorchValue vary(const std::string& name, const TensorType& type);
   };
-  Result<Body> build_body(const GraphDef& def, const std::vector<TorchValue>& operands);
+  // Makes the values the results of the graph.
+  Status give(const std::vector<TorchValue>& results, const CallSite& site);
+  Result<Body> build_branch(const GraphDef& def, const std::vector<TorchValue>& operands);
+  Result<Body> build_loop_body(const GraphDef& condition, const GraphDef& step,
+                               const std::vector<TensorRef>& carried,
+                               const std::vector<TorchValue>& captured);
+  Result<std::vector<TorchValue>> loop(const GraphDef& condition, const GraphDef& step,
+                                       std::vector<TorchValue> carried,
+                                       const std::vector<TorchValue>& captured,
+                                       const CallSite& site);
+  // A nested graph, and a list of values, that a node has as its arguments.
+  Result<std::shared_ptr<const GraphDef>> graph_argument(const NodeDef& node, size_t index) const;
+  Result<std::vector<TorchValue>> list_argument(const NodeDef& node, size_t index,
+                                                const CallSite& site);
   void bind_results(const NodeDef& node, const std::vector<TorchValue>& results, size_t first_new);
   void bind_result(const Argument& target, const TorchValue& result, size_t first_new);
   CallSite site_of(const NodeDef& node) const;

@@ -1,0 +1,165 @@
+"""MobileNetV2 from PyTorch to int8 for the Edge TPU, with real pictures, beside the same network from ONNX.
+
+    torch_mobilenet.py make FOLDER           writes mobilenet_v2.pt and .pt2 with the weights of the ONNX file (needs PyTorch)
+    torch_mobilenet.py check EDGECOMPILE FOLDER [--limit N]
+                                             compiles all three and compares their predictions in LiteRT
+
+Works on ../shared/data (skips where that folder is absent). The predictions of the int8 files must agree with those of
+the float network equally often, whichever format it came from, and none may contain a TRANSPOSE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+DATA = pathlib.Path(os.environ.get("EC_SHARED_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared" / "data"))
+SOURCE = DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
+AGREEMENT = 0.97  # with the float network, as quantize_check.py asks of the ONNX file
+
+
+def from_onnx(path: pathlib.Path):
+    """The graph as a module of PyTorch: convolutions that own their weights, joined as the file says."""
+    import onnx
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    graph = onnx.load(path).graph
+    constants = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in graph.initializer}
+
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleDict()
+            for node in graph.node:
+                if node.op_type != "Conv":
+                    continue
+                attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+                weight = constants[node.input[1]]
+                layer = nn.Conv2d(weight.shape[1] * attributes["group"], weight.shape[0], weight.shape[2:],
+                                  attributes["strides"], groups=attributes["group"])
+                layer.weight.data, layer.bias.data = weight, constants[node.input[2]]
+                top, left, bottom, right = attributes["pads"]
+                if (top, left) == (bottom, right):
+                    layer.padding = (top, left)
+                    self.layers[node.output[0]] = layer
+                else:
+                    self.layers[node.output[0]] = nn.Sequential(nn.ZeroPad2d((left, right, top, bottom)), layer)
+
+        def forward(self, x):
+            values = {graph.input[0].name: x}
+            for node in graph.node:
+                operands = [values[name] for name in node.input if name in values]
+                if node.op_type == "Conv":
+                    result = self.layers[node.output[0]](*operands)
+                elif node.op_type == "Clip":
+                    result = functional.relu6(*operands)
+                elif node.op_type == "Add":
+                    result = operands[0] + operands[1]
+                elif node.op_type == "GlobalAveragePool":
+                    result = functional.adaptive_avg_pool2d(*operands, 1)
+                elif node.op_type == "Flatten":
+                    result = torch.flatten(*operands, 1)
+                elif node.op_type == "Softmax":
+                    result = functional.softmax(*operands, 1)
+                else:
+                    assert node.op_type == "Identity", node.op_type
+                    result = operands[0]
+                values[node.output[0]] = result
+            return values[graph.output[0].name]
+
+    return Network().eval()
+
+
+def make(folder: pathlib.Path) -> int:
+    import torch
+
+    model, example = from_onnx(SOURCE), torch.zeros(1, 3, 224, 224)
+    folder.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        torch.jit.trace(model, example).save(str(folder / "mobilenet_v2.pt"))
+        torch.export.save(torch.export.export(model, (example,)), folder / "mobilenet_v2.pt2")
+    return 0
+
+
+def run(command: list[str]) -> dict:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    return json.loads(done.stdout)["result"]
+
+
+def predictions(path: pathlib.Path, pictures: list[np.ndarray]) -> np.ndarray:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(path))
+    interpreter.allocate_tensors()
+    source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    classes = []
+    for pixels in pictures:
+        if source["dtype"] != np.float32:
+            scale, zero = source["quantization"]
+            limits = np.iinfo(source["dtype"])
+            pixels = np.clip(np.round(pixels / scale) + zero, limits.min, limits.max)
+        interpreter.set_tensor(source["index"], pixels[None].astype(source["dtype"]))
+        interpreter.invoke()
+        classes.append(int(interpreter.get_tensor(result["index"]).argmax()))
+    return np.array(classes)
+
+
+def check(program: str, folder: pathlib.Path, limit: int) -> int:
+    from PIL import Image
+    from quantize_check import imagenet, imagenet_pixels
+
+    calibration, test = imagenet()
+    test = test[:: max(1, len(test) // limit)]
+    pictures = [imagenet_pixels(Image.open(file).convert("RGB")) for file, _ in test]
+    labels = np.array([label for _, label in test])
+    listing = folder / "calibration.txt"
+    listing.write_text("".join(f"{file}\n" for file in calibration))
+    shape = ["--input-shape", "1x3x224x224", "--json"]
+    run([program, str(SOURCE), "-t", "tflite", "-o", str(folder / "float.tflite"), *shape])
+    exact = predictions(folder / "float.tflite", pictures)
+    print(f"float: top-1 {np.mean(exact == labels):.4f} on {len(test)} pictures")
+    rows, first, failed = {}, None, False
+    for model in (SOURCE, folder / "mobilenet_v2.pt", folder / "mobilenet_v2.pt2"):
+        output = folder / f"{model.suffix[1:]}_int8.tflite"
+        run([program, str(model), "-t", "coral", "-q", "ptq", "-o", str(output), "--calibration-data", str(listing),
+             "--mean", "127.5", "--std", "127.5", "--resize", "crop:256", *shape])
+        operations = {row["op"]: row["count"] for row in run([program, "inspect", str(output), "--json"])["ops"]}
+        classes = predictions(output, pictures)
+        first = classes if first is None else first
+        rows[model.suffix] = row = {
+            "top1": float(np.mean(classes == labels)), "agreement": float(np.mean(classes == exact)),
+            "same_as_onnx": float(np.mean(classes == first)), "transposes": operations.get("transpose", 0),
+            "operations": sum(operations.values())}
+        good = row["agreement"] >= AGREEMENT and row["transposes"] == 0 and row["same_as_onnx"] == 1.0
+        failed |= not good
+        print(f"{'pass' if good else 'FAIL'}  {model.suffix}: {json.dumps(row)}", flush=True)
+    return 1 if failed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("make").add_argument("folder", type=pathlib.Path)
+    checker = verbs.add_parser("check")
+    checker.add_argument("edgecompile")
+    checker.add_argument("folder", type=pathlib.Path)
+    checker.add_argument("--limit", type=int, default=300, help="score about this many pictures")
+    args = parser.parse_args()
+    if not SOURCE.exists():
+        print(f"torch_mobilenet: no {SOURCE}, skipped")
+        return 0
+    return make(args.folder) if args.verb == "make" else check(args.edgecompile, args.folder, args.limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
