@@ -6,6 +6,7 @@ run_decompositions), and the ONNX twins onnx (by tracing) and onnx-dynamo (from 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import pathlib
@@ -126,6 +127,17 @@ class Archives:
             return [npz[f"{prefix}{i}"] for i in range(sum(name.startswith(prefix) for name in npz.files))]
 
 
+def double_precision(model, inputs) -> list[np.ndarray]:
+    """The results without the rounding of single precision; none where a network insists on that."""
+    import torch
+
+    try:
+        with torch.no_grad():
+            return flat(copy.deepcopy(model).double()(*[x.double() if x.is_floating_point() else x for x in inputs]))
+    except RuntimeError:
+        return []
+
+
 def write_archives(entry: zoo_list.Entry, forms, folder: pathlib.Path) -> Archives:
     """Writes the forms that the folder does not have yet."""
     import torch
@@ -141,7 +153,8 @@ def write_archives(entry: zoo_list.Entry, forms, folder: pathlib.Path) -> Archiv
     with torch.no_grad():
         results = flat(model(*inputs))
     np.savez(folder / "io.npz", **{f"in{i}": x.numpy() for i, x in enumerate(inputs)},
-             **{f"out{i}": x for i, x in enumerate(results)})
+             **{f"out{i}": x for i, x in enumerate(results)},
+             **{f"exact{i}": x for i, x in enumerate(double_precision(model, inputs))})
     exported: dict = {}
     for form in missing:
         part = archives.path(form).with_name(f"partial{SUFFIXES[form]}")

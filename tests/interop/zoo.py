@@ -52,10 +52,10 @@ class LogitsOnly:
         class Wrapped(torch.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.inner = inner
+                self.inner, self.key = inner, key
 
             def forward(self, x):
-                return self.inner(x)[key]
+                return self.inner(x)[self.key]
 
         return Wrapped()
 

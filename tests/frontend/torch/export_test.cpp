@@ -2,6 +2,8 @@
 // here; damaged ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -81,6 +83,22 @@ void expect_recorded(const std::string& name, const std::string& prefix = "", Sh
 TEST(TorchExport, BranchesAreIf) {
   expect_recorded("cond");
   expect_recorded("cond", "call2_");
+}
+
+TEST(TorchExport, LoopsAreLoopsUnlessTheirCountIsKnown) {
+  expect_recorded("while_loop");
+  expect_recorded("counted_loop");
+  expect_recorded("scan");
+  const auto count = [](const char* name, OpKind kind) {
+    const Imported imported = import(name);
+    return imported.graph == nullptr
+               ? -1
+               : std::ranges::count_if(imported.graph->topological(),
+                                       [&](const Operation* op) { return op->kind() == kind; });
+  };
+  EXPECT_EQ(count("while_loop", OpKind::Loop), 1);
+  EXPECT_EQ(count("counted_loop", OpKind::Loop), 0);
+  EXPECT_EQ(count("scan", OpKind::Scan), 1);
 }
 
 TEST(TorchExport, ResultsNestAndAreNamed) {
@@ -214,8 +232,11 @@ TEST(TorchExport, SaysWhatItCannotRead) {
   const std::string unknown = import_program(program("torch.ops.aten.addd.Tensor")).text();
   EXPECT_NE(unknown.find("EC3001"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("aten::add"), std::string::npos) << unknown;
+  const std::string map = import_program(program("torch.ops.higher_order.map_impl")).text();
+  EXPECT_NE(map.find("EC3001"), std::string::npos) << map;
+  // A loop without its graphs.
   const std::string loop = import_program(program("torch.ops.higher_order.while_loop")).text();
-  EXPECT_NE(loop.find("EC3001"), std::string::npos) << loop;
+  EXPECT_NE(loop.find("EC1006"), std::string::npos) << loop;
   const Imported compiled = import_bytes(
       torch::testing::zip({{"m/archive_format", "pt2"}, {"m/data/aotinductor/model.so", ""}}));
   EXPECT_NE(compiled.text().find("EC1005"), std::string::npos) << compiled.text();

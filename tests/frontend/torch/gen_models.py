@@ -131,9 +131,10 @@ def main() -> None:
     torch.manual_seed(1)
     x = torch.randn(3, 4)
     # Under a relative name, so that the source ranges have no folder in them.
-    code = "exec(compile(open('data_loop.py').read(), 'data_loop.py', 'exec'))"
     here = os.path.dirname(os.path.abspath(__file__))
-    subprocess.run([sys.executable, "-c", code, os.path.abspath(folder)], cwd=here, check=True)
+    for script in ("data_loop.py", "exported_loops.py"):
+        code = f"exec(compile(open('{script}').read(), '{script}', 'exec'))"
+        subprocess.run([sys.executable, "-c", code, os.path.abspath(folder)], cwd=here, check=True)
     save(folder, "views_scripted", torch.jit.script(Views().eval()), x)
     save(folder, "views_traced", torch.jit.trace(Views().eval(), x), x)
     save(folder, "language_scripted", torch.jit.script(Language().eval()), x)
