@@ -1,11 +1,139 @@
 // JSON to Program. Unknown keys are ignored, as minor versions add some; absent optional fields are
 // null.
-#include "frontend/torch/export/json_reader.h"
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "frontend/torch/export/program.h"
 #include "support/strings.h"
 
 namespace ec::torch::exported {
 namespace {
+
+using nlohmann::json;
+
+// --- elements that have to be there --------------------------------------------------------------
+
+// Faults are remembered and end the decoding when it is over, so that the steps read without
+// ceremony.
+class JsonReader {
+ public:
+  Status status() const;
+  void fault(const std::string& what) {
+    if (error_.empty()) error_ = what;
+  }
+  bool failed() const { return !error_.empty(); }
+
+  const json& at(const json& object, const char* key);
+  const json& list(const json& value);
+  std::string text(const json& value);
+  int64_t integer(const json& value);
+  double number(const json& value);
+  std::string optional_text(const json& object, const char* key);
+  std::optional<int64_t> optional_integer(const json& object, const char* key);
+  // The only key of a union, and its value.
+  std::pair<std::string, const json*> alternative(const json& value);
+
+  SizeDef size(const json& value);
+  TensorMeta tensor_meta(const json& value);
+
+ private:
+  std::string error_;
+};
+
+Status JsonReader::status() const {
+  if (error_.empty()) return {};
+  return Error(Code::CorruptFile, "the exported program cannot be read: " + error_);
+}
+
+const json& JsonReader::at(const json& object, const char* key) {
+  static const json kNull;
+  if (object.is_object())
+    if (const auto found = object.find(key); found != object.end()) return *found;
+  fault(std::string("'") + key + "' is missing");
+  return kNull;
+}
+
+const json& JsonReader::list(const json& value) {
+  static const json kEmpty = json::array();
+  if (value.is_array()) return value;
+  fault("a list is expected");
+  return kEmpty;
+}
+
+std::string JsonReader::text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  fault("a text is expected");
+  return {};
+}
+
+int64_t JsonReader::integer(const json& value) {
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
+    fault("a number is too large");
+  else if (value.is_number_integer())
+    return value.get<int64_t>();
+  else
+    fault("an integer is expected");
+  return 0;
+}
+
+double JsonReader::number(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  // Infinity and NaN are texts.
+  if (value.is_string())
+    if (const auto parsed = parse_double(to_lower(value.get<std::string>()))) return *parsed;
+  if (value == "Infinity") return HUGE_VAL;
+  if (value == "-Infinity") return -HUGE_VAL;
+  fault("a number is expected");
+  return 0;
+}
+
+std::string JsonReader::optional_text(const json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_string()
+             ? object[key].get<std::string>()
+             : std::string();
+}
+
+std::optional<int64_t> JsonReader::optional_integer(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer())
+    return std::nullopt;
+  return integer(object[key]);
+}
+
+std::pair<std::string, const json*> JsonReader::alternative(const json& value) {
+  if (value.is_object() && value.size() == 1) {
+    const auto item = value.begin();
+    return {item.key(), &*item};
+  }
+  fault("a union has exactly one key");
+  static const json kNull;
+  return {"as_none", &kNull};
+}
+
+SizeDef JsonReader::size(const json& value) {
+  SizeDef result;
+  const auto [kind, content] = alternative(value);
+  if (kind == "as_int") {
+    result.value = integer(*content);
+    if (*result.value < 0) fault("a size is negative");
+    return result;
+  }
+  result.expression = optional_text(*content, "expr_str");
+  simplify(result);
+  return result;
+}
+
+TensorMeta JsonReader::tensor_meta(const json& value) {
+  TensorMeta meta;
+  meta.dtype = integer(at(value, "dtype"));
+  for (const json& item : list(at(value, "sizes"))) meta.sizes.push_back(size(item));
+  for (const json& item : list(at(value, "strides"))) meta.strides.push_back(size(item));
+  meta.offset.value = 0;
+  if (value.contains("storage_offset") && value["storage_offset"].is_object())
+    meta.offset = size(value["storage_offset"]);
+  return meta;
+}
+
+// --- programs ------------------------------------------------------------------------------------
 
 constexpr int kMaxDepth = 32;  // of graphs and result trees
 constexpr int64_t kSupportedMajor = 8;

@@ -57,6 +57,9 @@ struct SizeDef {
   int64_t factor = 1;
 };
 
+// Reads the printed expression of a size into symbol and factor where it is that simple.
+void simplify(SizeDef& size);
+
 struct TensorMeta {
   int64_t dtype = 0;  // number of torch.export, which differs from c10::ScalarType
   std::vector<SizeDef> sizes, strides;
