@@ -1,13 +1,14 @@
 #include "quantize/choose_ranges.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ec::quantize {
 namespace {
 
 // A range has to reduce the noise by this much: smaller gains are those of the samples tried, not
 // of samples to come.
-constexpr double kWorthwhile = 0.97, kWorthwhileAlone = 0.95;
+constexpr Worthwhile kForAll{0.97, std::numeric_limits<double>::infinity()}, kForOne{0.95, 1.02};
 
 class Chooser {
  public:
@@ -46,7 +47,7 @@ class Chooser {
   }
 
   // Takes the present choice as the best one where it is better by that factor.
-  Result<bool> is_better_choice(double worthwhile) {
+  Result<bool> is_better_choice(const Worthwhile& worthwhile) {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
     const Rounding rounding = round_all(graph_, plan_, params, weights_);
     std::vector<OutputError> errors;
@@ -55,7 +56,7 @@ class Chooser {
       runs_left_ -= trial_.samples_of_part(part);
       EC_TRY(const OutputError error, trial_.measure_part(rounding, part));
       // No need to look at the others.
-      if (!best_.empty() && error.noise > best_[part].noise) return false;
+      if (!best_.empty() && error.noise > worthwhile.part * best_[part].noise) return false;
       errors.push_back(error);
     }
     if (!best_.empty() && !is_better(errors, best_, worthwhile)) return false;
@@ -67,7 +68,7 @@ class Chooser {
     size_t best = 0;
     for (size_t k = 0; k < num_candidates_; ++k) {
       std::fill(choice_.begin(), choice_.end(), k);
-      EC_TRY(const bool better, is_better_choice(kWorthwhile));
+      EC_TRY(const bool better, is_better_choice(kForAll));
       if (better) best = k;
     }
     std::fill(choice_.begin(), choice_.end(), best);
@@ -79,7 +80,7 @@ class Chooser {
     for (size_t k = 0; k < num_candidates_ && runs_left_ > 0; ++k) {
       if (k == best) continue;
       choice_[group] = k;
-      EC_TRY(const bool better, is_better_choice(kWorthwhileAlone));
+      EC_TRY(const bool better, is_better_choice(kForOne));
       if (better) best = k;
     }
     choice_[group] = best;

@@ -41,8 +41,8 @@ constexpr size_t kFewestRuns = 256, kMostRuns = 8192;
 // be tried.
 constexpr size_t kFewestSamples = 16, kMostSamples = 128, kChoices = 16;
 constexpr size_t kExtremes = 4;  // every fourth has extreme values
-// Methods have to lower the noise by this much: less is chance.
-constexpr double kWorthwhile = 0.97;
+// Rounding for results lowers the error of every layer; what is left may fall worse in some part.
+constexpr Worthwhile kAdapted{0.97, 1.1};
 constexpr size_t kAdaptSamples = 64;  // that the rounding of weights looks at
 // Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
 constexpr size_t kShareRuns = 96, kMostShares = 400;
@@ -220,13 +220,13 @@ class PtqRun {
       if (weights_[op->id()] && weights_[op->id()]->widened)
         report().widened_weights.push_back(op->input(weights_[op->id()]->operand)->name());
     EC_CHECK_OK(improve_weights("correct-bias", "mean error of rounded weights",
-                                request_.methods.correct_bias, [&]() -> Result<LayerWeights> {
+                                request_.methods.correct_bias, {}, [&]() -> Result<LayerWeights> {
                                   return correct_biases(*graph_, plan_, run_, weights_);
                                 }));
     const Switch adapt = request_.methods.adapt_rounding;
     if (adapt == Switch::Auto && !request_.high_effort) return {};
     return improve_weights("adapt-rounding", "weights rounded for the results of their layer",
-                           adapt, [&]() -> Result<LayerWeights> {
+                           adapt, kAdapted, [&]() -> Result<LayerWeights> {
                              AdaptRoundingOptions options;
                              options.inputs.threads = request_.threads;
                              EC_TRY(const LayerWeights adapted,
@@ -240,7 +240,8 @@ class PtqRun {
 
   // Takes what a method makes of the weights where it is asked for or measured to help.
   template <class F>
-  Status improve_weights(std::string method, std::string note, Switch wanted, F&& make) {
+  Status improve_weights(std::string method, std::string note, Switch wanted,
+                         const Worthwhile& worthwhile, F&& make) {
     if (wanted == Switch::Off) return {};
     tried_.push_back(std::make_unique<LayerWeights>());
     EC_TRY(*tried_.back(), make());
@@ -249,7 +250,7 @@ class PtqRun {
     EC_TRY(const std::vector<OutputError> after, errors_with(*tried_.back()));
     gain.before_db = sum_of(before).sqnr_db();
     gain.after_db = sum_of(after).sqnr_db();
-    gain.applied = wanted == Switch::On || is_better(after, before, kWorthwhile);
+    gain.applied = wanted == Switch::On || is_better(after, before, worthwhile);
     report().methods.push_back(gain);
     if (gain.applied) weights_.swap(*tried_.back());
     return {};

@@ -302,14 +302,14 @@ Result<std::vector<Value>> Trial::run_rounded(size_t sample, const Rounding& rou
 }
 
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
-               double worthwhile) {
+               const Worthwhile& worthwhile) {
   double noise = 0, noise_before = 0;
   for (size_t part = 0; part < now.size(); ++part) {
-    if (now[part].noise > before[part].noise) return false;
+    if (now[part].noise > worthwhile.part * before[part].noise) return false;
     noise += now[part].noise;
     noise_before += before[part].noise;
   }
-  return noise < worthwhile * noise_before;
+  return noise < worthwhile.total * noise_before;
 }
 
 size_t Trial::parts() const {

@@ -33,10 +33,13 @@ struct OutputError {
   double sqnr_db() const;
 };
 
-// Whether a choice is better by that factor over all parts, and worse in none: what clips a rare
-// large value looks good wherever that value does not come.
+// What a choice has to reach: the noise of all parts lowered by the first factor, of none raised by
+// more than the second. What clips a rare large value looks good wherever that value does not come.
+struct Worthwhile {
+  double total = 0.97, part = 1.02;
+};
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
-               double worthwhile);
+               const Worthwhile& worthwhile);
 
 class Trial {
  public:
