@@ -78,8 +78,9 @@ def compile(
     `quantize="ptq"` makes it integer, with ranges measured on `calibration_data`: a path (picture, folder, .npy, .npz,
     list), "random", an array whose first axis counts samples, or an iterable of arrays or of dicts by input name.
     Arrays are taken as they are; pictures become (pixel - mean) / std with pixels from 0 to `pixel_range`.
-    `quantize="a16w8"` has 16-bit activations. `max_drop` and `min_sqnr` raise layers until the outputs are that close
-    to the float model's; `equalize`, `balance`, `correct_bias` and `adapt_rounding` are "auto", "on" or "off".
+    `quantize="a16w8"` has 16-bit activations; "dynamic" and "float16" store weights smaller and need no data.
+    `max_drop` and `min_sqnr` raise layers until the outputs are that close to the float model's; `equalize`, `balance`,
+    `correct_bias` and `adapt_rounding` are "auto", "on" or "off".
     """
     if isinstance(model, IRGraph) and output is None:
         raise ValueError("a graph has no file name: give output=")

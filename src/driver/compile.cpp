@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+using quantize::GraphForm;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -42,6 +43,10 @@ Status refuse_overwrite(const fs::path& model, const fs::path& output) {
   return {};
 }
 
+bool writes_onnx(const fs::path& output) {
+  return to_lower(output.extension().string()) == ".onnx";
+}
+
 // Everything before writing: fills the report but for target and output. Without a target: the
 // optimised graph.
 Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOptions& given,
@@ -62,8 +67,12 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
       target != nullptr ? target_pipeline(*target, options, loaded.format) : "optimize";
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
+    const bool onnx = writes_onnx(report.output);
     EC_TRY(report.quantization,
-           quantize_graph(loaded.graph, imported, options, report.target, sink));
+           quantize_graph(loaded.graph, imported, options, report.target, sink,
+                          onnx ? GraphForm::Simulated : GraphForm::Integer));
+    // Whatever the passes before were: this is the form that the file has.
+    if (onnx) EC_CHECK_OK(optimize(*loaded.graph, {}, "onnx-qdq", sink));
   } else {
     EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }
@@ -196,6 +205,10 @@ Result<CompileReport> quantize_model(const fs::path& model, const CompileOptions
   if (!wants_quantization(options))
     return Error(Code::Usage, "`quantize` with --quantize none has nothing to do");
   EC_CHECK_OK(check_quantize_options(options, target->name));
+  if (writes_onnx(report.output)) {
+    EC_CHECK_OK(check_quantized_onnx(options));
+    options.keep_io_layout = true;
+  }
   EC_CHECK_OK(work(model, options, target, report, sink));
   return report;
 }

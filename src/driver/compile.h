@@ -55,7 +55,8 @@ Result<CompileReport> compile_model(const std::filesystem::path& model,
 // Writes the optimised graph to options.output (.onnx or .ecir); without it nothing is written.
 Result<CompileReport> optimize_model(const std::filesystem::path& model,
                                      const CompileOptions& options, DiagnosticSink& sink);
-// Writes the quantised graph to options.output (.ecir); without it nothing is written. Without a
+// Writes the quantised graph to options.output (.ecir: integers; .onnx: quantize-dequantize pairs
+// under the model's own interface); without it nothing is written. Without a
 // target that has integers the rules are those of TFLite.
 Result<CompileReport> quantize_model(const std::filesystem::path& model,
                                      const CompileOptions& options, DiagnosticSink& sink);

@@ -41,9 +41,15 @@ Result<Preprocessing> preprocessing_of(const CompileOptions& options) {
 
 Result<quantize::IoType> io_type_of(const CompileOptions& options,
                                     const quantize::TargetSpec& spec) {
-  const std::string name = options.io_type.empty() ? std::string(spec.io_type) : options.io_type;
+  EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
+  std::string name = options.io_type;
+  if (name.empty()) name = strategy->float_activations ? "float" : spec.io_type;
   const std::optional<quantize::IoType> type = quantize::io_type_from_name(to_lower(name));
   if (!type) return bad_choice("io-type", name, "float, int8, uint8, int16");
+  if (strategy->float_activations && *type != quantize::IoType::Float)
+    return bad_choice("io-type", name,
+                      fmt::format("float: activations are floats with --quantize {}",
+                                  strategy->name));
   const bool wide = options.quantize == "a16w8";
   if (*type == quantize::IoType::Int16 && !wide)
     return bad_choice("io-type", name, "float, int8, uint8; int16 needs --quantize a16w8");
@@ -128,10 +134,25 @@ Status check_quantize_options(const CompileOptions& options, std::string_view ta
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
   EC_CHECK_OK(request_of(options, *spec));
-  if (options.calibration_data.empty() && strategy->needs_samples)
+  const bool measures = options.max_drop >= 0 || options.min_sqnr >= 0;
+  if (options.calibration_data.empty() &&
+      (strategy->samples == quantize::SampleUse::Needed ||
+       (strategy->samples == quantize::SampleUse::Optional && measures)))
     return Error(Code::CalibrationDataNeeded,
                  "quantisation needs examples of the model's input, and none were given")
         .hint("pass a folder of images, a .npy or .npz file with --calibration-data PATH");
+  return {};
+}
+
+Status check_quantized_onnx(const CompileOptions& options) {
+  EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
+  if (strategy->float_activations)
+    return Error(Code::Usage,
+                 fmt::format("--quantize {} has no form in .onnx files", strategy->name))
+        .hint("write .ecir, or compile with --target tflite");
+  if (!options.io_type.empty() && to_lower(options.io_type) != "float")
+    return bad_choice("io-type", options.io_type,
+                      "float: .onnx files keep the interface of the model");
   return {};
 }
 
@@ -170,7 +191,8 @@ Status prepare_import(Graph& graph, const CompileOptions& options) {
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
                                                 const ImportedModel& model,
                                                 const CompileOptions& options,
-                                                std::string_view target, DiagnosticSink& sink) {
+                                                std::string_view target, DiagnosticSink& sink,
+                                                quantize::GraphForm form) {
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
   EC_TRY(quantize::QuantizeRequest request, request_of(options, *spec));
@@ -184,13 +206,14 @@ Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
     used.push_back(*same);
   }
   std::unique_ptr<quantize::SampleSource> source, samples;
-  if (strategy->needs_samples) {
+  if (strategy->samples != quantize::SampleUse::Unused && !options.calibration_data.empty()) {
     EC_TRY(source,
            quantize::open_samples(options.calibration_data, used, request.preprocessing, sink));
     samples = quantize::channels_last_samples(*source, turned_inputs(*graph));
     request.samples = samples.get();
   }
   request.recorded = model.recorded;
+  request.form = form;
   EC_TRY(quantize::QuantizeResult result, strategy->run(*graph, request, sink));
   graph = std::move(result.graph);
   return std::move(result.report);

@@ -28,14 +28,18 @@ ImportedModel remember_import(const Graph& graph);
 CompileOptions with_strategy_of_model(const CompileOptions& given, const ImportedModel& model,
                                       std::string_view target);
 
+// Usage: the options ask for something that an .onnx file with quantize-dequantize pairs does not
+// say.
+Status check_quantized_onnx(const CompileOptions& options);
+
 // What the strategy needs before passes run.
 Status prepare_import(Graph& graph, const CompileOptions& options);
 
-// Replaces the graph, which is in the target's form, by its integer form.
-Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
-                                                const ImportedModel& model,
-                                                const CompileOptions& options,
-                                                std::string_view target, DiagnosticSink& sink);
+// Replaces the graph, which is in the target's form, by its quantised form.
+Result<quantize::QuantizeReport> quantize_graph(
+    std::unique_ptr<Graph>& graph, const ImportedModel& model, const CompileOptions& options,
+    std::string_view target, DiagnosticSink& sink,
+    quantize::GraphForm form = quantize::GraphForm::Integer);
 // NotOnTarget where the target has integers only and the graph none; says how to get them.
 Status refuse_float(const Graph& graph, std::string_view target);
 

@@ -48,6 +48,13 @@ Json accuracy_json(const quantize::AccuracyReport& accuracy) {
 }  // namespace
 
 std::string quantize_json(const quantize::QuantizeReport& report) {
+  Json stored = Json::array();
+  for (const quantize::StoredWeight& weight : report.stored_weights)
+    stored.push_back({{"name", weight.name},
+                      {"type", weight.type},
+                      {"bytes_before", weight.bytes_before},
+                      {"bytes_after", weight.bytes_after},
+                      {"sqnr_db", weight.error.sqnr_db()}});
   Json kept = Json::array(), steps = Json::array(), methods = Json::array(), raised = Json::array();
   for (const quantize::MethodGain& gain : report.methods)
     methods.push_back({{"method", gain.method},
@@ -71,6 +78,7 @@ std::string quantize_json(const quantize::QuantizeReport& report) {
                   {"float_operations", report.float_ops},
                   {"kept_in_float", std::move(kept)},
                   {"widened_weights", report.widened_weights},
+                  {"stored_weights", std::move(stored)},
                   {"methods", std::move(methods)},
                   {"raised", std::move(raised)},
                   {"accuracy", accuracy_json(report.accuracy)},

@@ -203,6 +203,13 @@ Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
     }
     return constant;
   }
+  if (const Operation* widen = produced_by(x, OpKind::Dequantize);
+      widen != nullptr && is_constant(widen->input(0)) && permute_roles(widen, perm)) {
+    std::vector<Tensor*> inputs = widen->inputs();
+    EC_TRY(inputs[0], add_transposed(rewriter, inputs[0], perm, from));
+    EC_TRY(const Operation* turned, add_permuted(rewriter, widen, std::move(inputs), perm));
+    return turned->output();
+  }
   if (x->shape() && keeps_order(*x->shape(), perm)) {
     EC_TRY(Tensor * reshaped, add_reshape(rewriter, x, permuted(*x->shape(), perm), from));
     if (reshaped != nullptr) return reshaped;

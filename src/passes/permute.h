@@ -26,7 +26,8 @@ std::optional<PermuteRoles> permute_roles(const Operation* op, const Perm& perm)
 Result<Operation*> add_permuted(Rewriter& rewriter, const Operation* op,
                                 std::vector<Tensor*> inputs, const Perm& perm);
 
-// x transposed by perm: computed now when constant, a reshape when only dimensions of size 1 move.
+// x transposed by perm: computed now when constant or dequantised from a constant, a reshape when
+// only dimensions of size 1 move.
 Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
                                std::initializer_list<const Operation*> from);
 // An operand of lower rank with leading dimensions of size 1.

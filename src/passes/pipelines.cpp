@@ -84,6 +84,9 @@ constexpr std::string_view kCoralKeepIo =
     "tflite-keep-io,legalise-coral,"
     "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
 
+// What quantised ONNX files are written from: the order of dimensions that ONNX's operators have.
+constexpr std::string_view kOnnxQdq = "layout{to=nchw},canonicalise";
+
 constexpr NamedPipeline kPipelines[] = {
     {"none", "Nothing: the graph as imported.", ""},
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
@@ -96,6 +99,7 @@ constexpr NamedPipeline kPipelines[] = {
      kTfliteKeepIo},
     {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
      kTfliteAsIs},
+    {"onnx-qdq", "A graph that rounds its activations, as quantised ONNX files hold it.", kOnnxQdq},
     {"coral", "What files for the Edge TPU compiler are written from.", kCoral},
     {"coral-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
      kCoralKeepIo},

@@ -41,6 +41,46 @@ struct Agreement {
   }
 };
 
+// [batch, classes], with dimensions of one between.
+bool is_scores(const std::vector<int64_t>& shape) {
+  if (shape.empty() || shape.back() < 2) return false;
+  for (size_t d = 1; d + 1 < shape.size(); ++d)
+    if (shape[d] != 1) return false;
+  return true;
+}
+
+class OutputComparison {
+ public:
+  explicit OutputComparison(const Graph& graph)
+      : names_(graph.output_names()), errors_(names_.size()), agreement_(names_.size()) {}
+
+  void see(const std::vector<Value>& expected, const std::vector<Value>& got) {
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
+      add_errors(errors_[i], expected[i].as<float>(), got[i].as<float>());
+      const auto& shape = expected[i].shape;
+      if (is_scores(shape))
+        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(),
+                          static_cast<size_t>(shape.back()));
+    }
+  }
+  std::vector<OutputAccuracy> outputs() const {
+    std::vector<OutputAccuracy> outputs;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      outputs.push_back({names_[i], errors_[i], std::nullopt});
+      if (agreement_[i].rows > 0)
+        outputs.back().top1_agreement =
+            static_cast<double>(agreement_[i].same) / static_cast<double>(agreement_[i].rows);
+    }
+    return outputs;
+  }
+
+ private:
+  const std::vector<std::string> names_;
+  std::vector<ErrorStatistics> errors_;
+  std::vector<Agreement> agreement_;
+};
+
 class Comparison {
  public:
   Comparison(const Graph& graph, const Plan& plan, const Conversion& simulated,
@@ -50,13 +90,12 @@ class Comparison {
         params_(params),
         stored_(graph.tensor_id_bound()),
         errors_(graph.tensor_id_bound()),
-        source_id_(simulated.graph->tensor_id_bound(), kNone) {
+        source_id_(simulated.graph->tensor_id_bound(), kNone),
+        outputs_(graph) {
     for (uint32_t id = 0; id < simulated.quantized.size(); ++id) {
       const Tensor* tensor = simulated.quantized[id];
       if (tensor != nullptr && plan.observed[id]) source_id_[tensor->id()] = id;
     }
-    outputs_.resize(graph.outputs().size());
-    agreement_.resize(graph.outputs().size());
   }
 
   void see_quantized(const Tensor& tensor, const ConstView& value) {
@@ -96,14 +135,7 @@ class Comparison {
   }
 
   void see_outputs(const std::vector<Value>& expected, const std::vector<Value>& got) {
-    for (size_t i = 0; i < expected.size(); ++i) {
-      if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
-      add_errors(outputs_[i], expected[i].as<float>(), got[i].as<float>());
-      const auto& shape = expected[i].shape;
-      if (is_scores(shape))
-        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(),
-                          static_cast<size_t>(shape.back()));
-    }
+    outputs_.see(expected, got);
   }
 
   AccuracyReport report() const {
@@ -123,26 +155,12 @@ class Comparison {
         layer.error = error;
         report.layers.push_back(std::move(layer));
       }
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      OutputAccuracy output{graph_.output_names()[i], outputs_[i], std::nullopt};
-      if (agreement_[i].rows > 0)
-        output.top1_agreement =
-            static_cast<double>(agreement_[i].same) / static_cast<double>(agreement_[i].rows);
-      report.outputs.push_back(std::move(output));
-    }
+    report.outputs = outputs_.outputs();
     return report;
   }
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-
-  // [batch, classes], with dimensions of one between.
-  static bool is_scores(const std::vector<int64_t>& shape) {
-    if (shape.empty() || shape.back() < 2) return false;
-    for (size_t d = 1; d + 1 < shape.size(); ++d)
-      if (shape[d] != 1) return false;
-    return true;
-  }
 
   const Graph& graph_;
   const Plan& plan_;
@@ -150,8 +168,7 @@ class Comparison {
   std::vector<std::vector<int16_t>> stored_;  // of this sample, by source tensor
   std::vector<ErrorStatistics> errors_;
   std::vector<uint32_t> source_id_;  // by tensor of the simulated graph
-  std::vector<ErrorStatistics> outputs_;
-  std::vector<Agreement> agreement_;
+  OutputComparison outputs_;
   std::vector<float> row_;
 };
 
@@ -209,6 +226,27 @@ Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
     comparison.see_outputs(expected, got);
   }
   AccuracyReport report = comparison.report();
+  report.samples = samples.size();
+  return report;
+}
+
+Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
+                                       SampleSource& source, std::span<const size_t> samples,
+                                       int threads) {
+  OutputComparison comparison(exact);
+  auto pool = std::make_shared<kernels::ThreadPool>(threads);
+  EC_TRY(const auto ours, executor_of(changed, {}, pool));
+  EC_TRY(const auto theirs, executor_of(exact, {}, pool));
+  for (const size_t index : samples) {
+    EC_TRY(const std::vector<Value> values, source.read(index));
+    std::vector<ConstView> views;
+    for (const Value& value : values) views.push_back(value.view());
+    EC_TRY(const std::vector<Value> got, ours->run(views));
+    EC_TRY(const std::vector<Value> expected, theirs->run(views));
+    comparison.see(expected, got);
+  }
+  AccuracyReport report;
+  report.outputs = comparison.outputs();
   report.samples = samples.size();
   return report;
 }

@@ -62,4 +62,9 @@ Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
                                         SampleSource& source, std::span<const size_t> samples,
                                         int threads);
 
+// The outputs alone, of any graph with the same interface.
+Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
+                                       SampleSource& source, std::span<const size_t> samples,
+                                       int threads);
+
 }  // namespace ec::quantize

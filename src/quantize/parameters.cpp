@@ -143,7 +143,8 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
     const Width width = width_of(form);
     params[form] = plan.fixed[group] ? *plan.fixed[group]
                                      : params_of_range(of_group[group].value_or(Range{}),
-                                                       activation_type(width), is_symmetric(width));
+                                                       activation_type(width),
+                                                       plan.target->is_symmetric(width));
   }
   return params;
 }

@@ -89,7 +89,7 @@ class PtqRun {
     warn_kept_in_float(report(), sink_);
     EC_CHECK_OK(step([&]() -> Status {
       EC_TRY(Conversion converted,
-             convert(*graph_, plan_, params_, weights_, request_.io, GraphForm::Integer));
+             convert(*graph_, plan_, params_, weights_, request_.io, request_.form));
       result_.graph = std::move(converted.graph);
       return {};
     }));

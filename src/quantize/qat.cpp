@@ -40,7 +40,7 @@ class QatRun {
     EC_CHECK_OK(step([&] { return take_weights(); }));
     EC_CHECK_OK(step([&]() -> Status {
       EC_TRY(Conversion converted,
-             convert(*graph_, plan_, params_, weights_, request_.io, GraphForm::Integer));
+             convert(*graph_, plan_, params_, weights_, request_.io, request_.form));
       result_.graph = std::move(converted.graph);
       return {};
     }));
@@ -236,8 +236,9 @@ class QatRun {
           params_[form] = known(tensor)->params;
         } else if (tensor->is_constant()) {
           bool finite = true;
-          params_[form] = params_of_range(range_of(tensor->values<float>(), finite),
-                                          activation_type(width), is_symmetric(width));
+          params_[form] =
+              params_of_range(range_of(tensor->values<float>(), finite), activation_type(width),
+                              request_.target->is_symmetric(width));
         } else {
           return Error(Code::NoTrainedRanges,
                        fmt::format("the model gives no range for '{}'", tensor->name()))

@@ -4,18 +4,23 @@
 
 #include "quantize/ptq.h"
 #include "quantize/qat.h"
+#include "quantize/stored_weights.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
 namespace {
 
 const Strategy kStrategies[] = {
-    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(), true,
-     run_ptq},
+    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(),
+     SampleUse::Needed, false, run_ptq},
     {"a16w8", "int16 activations and int8 weights, ranges measured on calibration data",
-     ptq_steps(), true, run_a16w8},
-    {"qat", "integers with the scales and zero points that the model carries", qat_steps(), false,
-     run_qat},
+     ptq_steps(), SampleUse::Needed, false, run_a16w8},
+    {"qat", "integers with the scales and zero points that the model carries", qat_steps(),
+     SampleUse::Unused, false, run_qat},
+    {"dynamic", "int8 weights; float activations that are rounded at run time",
+     stored_weights_steps(), SampleUse::Optional, true, run_dynamic},
+    {"float16", "weights stored as 16-bit floats", stored_weights_steps(), SampleUse::Optional,
+     true, run_float16},
 };
 
 }  // namespace
@@ -24,6 +29,7 @@ std::span<const Strategy> all_strategies() { return kStrategies; }
 
 Result<const Strategy*> find_strategy(std::string_view name) {
   if (name == "int8") name = "ptq";
+  if (name == "fp16") name = "float16";
   std::vector<std::string_view> known{"none", "int8"};
   for (const Strategy& strategy : kStrategies) {
     if (strategy.name == name) return &strategy;

@@ -44,6 +44,7 @@ struct QuantizeRequest {
   std::string method;         // of the observers; empty: the default
   ObserverOptions observer;
   IoType io = IoType::Float;
+  GraphForm form = GraphForm::Integer;  // Simulated: with a float interface
   Width width = Width::Narrow;
   bool weights_per_tensor = false;
   AccuracyMethods methods;
@@ -74,6 +75,13 @@ struct MethodGain {
   std::string note;
 };
 
+// A constant that is stored with fewer bits than it is read with.
+struct StoredWeight {
+  std::string name, type;
+  int64_t bytes_before = 0, bytes_after = 0;  // scales included
+  ErrorStatistics error;
+};
+
 // A layer that the budget raised.
 struct RaisedLayer {
   std::string name, op;
@@ -88,6 +96,7 @@ struct QuantizeReport {
   int64_t integer_ops = 0, float_ops = 0;  // of those that compute on real numbers
   std::vector<KeptInFloat> kept_in_float;
   std::vector<std::string> widened_weights;
+  std::vector<StoredWeight> stored_weights;  // of strategies that leave activations as floats
   AccuracyReport accuracy;
   std::vector<StepTime> steps;
 };
@@ -101,18 +110,26 @@ struct StepInfo {
   std::string_view name, summary;
 };
 
+enum class SampleUse : uint8_t {
+  Needed,    // ranges come from them
+  Optional,  // they measure the result
+  Unused,
+};
+
 struct Strategy {
   std::string_view name;
   std::string_view summary;
   std::span<const StepInfo> steps;
-  bool needs_samples = true;
+  SampleUse samples = SampleUse::Needed;
+  // Activations stay as they are, and with them the interface.
+  bool float_activations = false;
   // `graph` is in the form the target's writer takes. It is not changed.
   Result<QuantizeResult> (*run)(const Graph& graph, const QuantizeRequest& request,
                                 DiagnosticSink& sink);
 };
 
 std::span<const Strategy> all_strategies();
-// "int8" is "ptq". Usage: no such strategy, with the nearest name.
+// "int8" is "ptq", "fp16" is "float16". Usage: no such strategy, with the nearest name.
 Result<const Strategy*> find_strategy(std::string_view name);
 
 }  // namespace ec::quantize

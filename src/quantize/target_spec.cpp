@@ -8,7 +8,9 @@ constexpr TargetSpec kSpecs[] = {
      .has_wide = true,
      .float_norms = true,
      .describe = [](const Operation& op,
-                    Width width) { return describe_tflite_op(op, width, true); }},
+                    Width width) { return describe_tflite_op(op, width, true); },
+     .describe_weights = describe_tflite_weights,
+     .has_float16 = true},
     // The Edge TPU compiler dates from before scales per channel in fully connected layers.
     {.name = "coral",
      .integers_only = true,

@@ -45,21 +45,36 @@ struct OpRule {
   }
 };
 
+// How an operation on floats takes weights that are stored as integers.
+enum class WeightUse : uint8_t {
+  None,         // only floats
+  Read,         // as they are: what they are multiplied with is rounded at run time
+  Moved,        // it moves them, and its result is dequantised
+  Dequantized,  // as floats, from a dequantize in front
+};
+
+struct WeightRule {
+  WeightUse use = WeightUse::None;
+  std::vector<size_t> operands;  // constants of rounded real numbers
+  int32_t axis = -1;             // of their scales; -1: one scale for all
+};
+
 // How many bits the activations of an operation have. Weights have 8 either way.
 enum class Width : uint8_t {
-  Narrow,  // 8 bits, affine; biases of 32 bits
+  Narrow,  // 8 bits, affine unless the target says otherwise; biases of 32 bits
   Wide,    // 16 bits, symmetric; biases of 64 bits
 };
 constexpr DType activation_type(Width width) {
   return width == Width::Wide ? DType::I16 : DType::I8;
 }
 constexpr DType bias_type(Width width) { return width == Width::Wide ? DType::I64 : DType::I32; }
-constexpr bool is_symmetric(Width width) { return width == Width::Wide; }
 
 struct TargetSpec {
   std::string_view name;
   // The target has operations with 16-bit activations.
   bool has_wide = false;
+  // 8-bit activations have zero point 0; those of 16 bits always do.
+  bool symmetric = false;
   // Normalisations made of several operations (a root of a mean of squares) stay in floating point:
   // their intermediate values span more than 8 bits. For targets that mix both kinds freely.
   bool float_norms = false;
@@ -68,6 +83,12 @@ struct TargetSpec {
   // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
   std::string_view io_type = "float";
   OpRule (*describe)(const Operation& op, Width width) = nullptr;
+  // Of operations that compute on floats; null where the target has none with integer weights.
+  WeightRule (*describe_weights)(const Operation& op) = nullptr;
+  // Float constants may be stored with 16 bits.
+  bool has_float16 = false;
+
+  bool is_symmetric(Width width) const { return symmetric || width == Width::Wide; }
 };
 
 std::span<const TargetSpec> all_target_specs();
@@ -77,5 +98,7 @@ const TargetSpec* find_target_spec(std::string_view target);
 // TFLite's rules (quantization_spec). Fully connected weights have a scale per output channel, or
 // one for all where a runtime knows only that.
 OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel);
+// Which of TFLite's operators take floats and 8-bit weights.
+WeightRule describe_tflite_weights(const Operation& op);
 
 }  // namespace ec::quantize

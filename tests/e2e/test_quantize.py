@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import unittest
 
 import onnx_builder as onnx
@@ -60,6 +61,27 @@ class Quantize(Case):
         summary = self.good("inspect", "q.ecir", "--json").result
         self.assertEqual(summary["quantization"]["quantize_ops"], 1)
         self.assertIn("preprocessing", summary["metadata"])
+
+    def test_quantised_onnx_keeps_its_parameters(self):
+        for how, integer in (("ptq", "i8"), ("a16w8", "i16")):
+            with self.subTest(how=how):
+                self.good("quantize", "m.onnx", "-q", how, "--calibration-data", "images", "-o", "q.onnx")
+                summary = self.good("inspect", "q.onnx", "--json").result
+                self.assertEqual(summary["inputs"][0]["shape"], [1, 3, 8, 8])
+                # Without being told: the file says that it rounds, and how.
+                report = self.good("q.onnx", "-t", "tflite", "-o", "q.tflite", "--json").result["quantization"]
+                self.assertEqual((report["strategy"], report["float_operations"]), ("qat", 0))
+                self.good("quantize", "q.onnx", "-q", "qat", "-o", "again.ecir")
+                self.good("quantize", "m.onnx", "-q", how, "--calibration-data", "images", "-o", "first.ecir")
+                first, again = (self.scales(name) for name in ("first.ecir", "again.ecir"))
+                self.assertEqual(first, again)
+                self.assertIn(integer + "[", (self.dir / "again.ecir").read_text("latin-1"))
+        self.assertIn("float", self.bad(2, "EC8001", "quantize", "m.onnx", "--calibration-data", "images", "--io-type", "int8",
+                                        "-o", "x.onnx").err)
+
+    def scales(self, name):
+        """Every distinct set of parameters in the text form."""
+        return sorted(set(re.findall(r" q\([^)]*\)", (self.dir / name).read_text("latin-1"))))
 
     def test_interface_types(self):
         for kind, dtype in (("float", "f32"), ("int8", "i8"), ("uint8", "u8")):
@@ -134,6 +156,57 @@ class Quantize(Case):
                 self.assertEqual(outcome.code, exit_code, outcome.err)
                 self.assertIn(f"error {code}", outcome.err)
                 self.assertIn(data.split(".")[0] if data != "list.txt" else "absent", outcome.err)
+        self.assertEqual(self.files(), before)
+
+
+class StoredWeights(Case):
+    """Weights stored smaller, activations in floating point: no examples are needed."""
+
+    def setUp(self):
+        super().setUp()
+        random_values = random.Random(1)
+        weights = [random_values.uniform(-1, 1) for _ in range(16 * 8 * 3 * 3)]
+        nodes = [onnx.node("Conv", ["x", "w", "b"], ["y"], name="stem", pads=[1, 1, 1, 1])]
+        model = onnx.model(nodes, [onnx.value("x", [1, 8, 12, 12])], [onnx.value("y", [1, 16, 12, 12])],
+                           [onnx.tensor("w", [16, 8, 3, 3], weights), onnx.tensor("b", [16], [0.1] * 16)])
+        self.write("m.onnx", model)
+        self.write_npy("x.npy", (1, 8, 12, 12), [random_values.uniform(-1, 1) for _ in range(8 * 144)])
+
+    def test_files_are_smaller(self):
+        self.good("m.onnx", "-t", "tflite", "-o", "float.tflite")
+        whole = (self.dir / "float.tflite").stat().st_size
+        for how, bits in (("dynamic", 8), ("float16", 16)):
+            outcome = self.good("m.onnx", "-t", "tflite", "-q", how, "-o", f"{how}.tflite", "--json")
+            report = outcome.result["quantization"]
+            self.assertEqual([(w["type"], w["bytes_before"]) for w in report["stored_weights"]],
+                             [("i8" if bits == 8 else "f16", 16 * 72 * 4)])
+            self.assertEqual(report["accuracy"]["samples"], 0)
+            self.assertEqual(outcome.result["inputs"][0]["dtype"], "f32")
+            saved = whole - (self.dir / f"{how}.tflite").stat().st_size
+            self.assertGreater(saved, 16 * 72 * (4 - bits // 8) - 400)
+            self.good("run", f"{how}.tflite", "-o", "out")
+
+    def test_examples_measure_the_outputs(self):
+        report = self.good("m.onnx", "-t", "tflite", "-q", "dynamic", "--calibration-data", "x.npy", "-o", "d.tflite",
+                           "--json").result["quantization"]
+        self.assertEqual(report["accuracy"]["samples"], 1)
+        self.assertGreater(report["accuracy"]["outputs"][0]["sqnr_db"], 35)
+        text = self.good("m.onnx", "-t", "tflite", "-q", "dynamic", "--calibration-data", "x.npy", "-o", "d.tflite").out
+        for part in ("1 weights take", "the coarsest is", "measured against the float model on 1 samples"):
+            self.assertIn(part, text)
+        self.bad(5, "EC4006", "m.onnx", "-t", "tflite", "-q", "dynamic", "--calibration-data", "x.npy", "--min-sqnr", "90",
+                 "-o", "n.tflite")
+        self.assertFalse((self.dir / "n.tflite").exists())
+
+    def test_refused_where_it_makes_no_sense(self):
+        before = self.files()
+        for how in ("dynamic", "float16"):
+            outcome = self.bad(2, "EC8001", "m.onnx", "-t", "coral", "-q", how, "-o", "c.tflite")
+            self.assertIn("'coral' has no", outcome.err)
+            self.assertIn("--quantize ptq", outcome.err)
+            self.bad(2, "EC8001", "m.onnx", "-t", "tflite", "-q", how, "--io-type", "int8")
+            self.assertIn(".ecir", self.bad(2, "EC8001", "quantize", "m.onnx", "-q", how, "-o", "q.onnx").err)
+        self.bad(2, "EC4002", "m.onnx", "-t", "tflite", "-q", "dynamic", "--min-sqnr", "20")
         self.assertEqual(self.files(), before)
 
 

@@ -204,7 +204,7 @@ constexpr OptionDef kOptions[] = {
      [](Settings& s, std::string_view v) { return s.compile.stop_after = v, Status(); }},
 
     {"quantize", 'q', "HOW", "Quantisation", kQuantize, Complete::Nothing,
-     "none; ptq (int8): integers with ranges measured on calibration data; a16w8: the same with 16-bit activations; qat: the scales that the model carries (default: none, or qat for models that carry them; for the verb: ptq)",
+     "none; ptq (int8): integers with ranges measured on calibration data; a16w8: the same with 16-bit activations; qat: the scales that the model carries; dynamic: int8 weights, float activations; float16: weights of 16 bits (default: none, or qat for models that carry them; for the verb: ptq)",
      [](Settings& s, std::string_view v) { return s.compile.quantize = v, Status(); }},
     {"calibration-data", 0, "PATH", "Quantisation", kQuantize, Complete::File,
      "examples of the input: a picture, a folder of pictures or arrays, a .npy or .npz file, a .txt list of files, or `random`",

@@ -67,19 +67,50 @@ std::string methods_text(const quantize::QuantizeReport& report) {
   return out;
 }
 
-}  // namespace
-
-std::string quantize_text(const quantize::QuantizeReport& report) {
+std::string operations_text(const quantize::QuantizeReport& report) {
   std::string out = fmt::format(
       "\n  quantised by {}: {} of {} operations on integers, interface {}\n"
       "  calibrated on {} samples ({}; {})\n",
       report.strategy, report.integer_ops, report.integer_ops + report.float_ops, report.io_type,
       report.calibration_samples, report.method, report.preprocessing);
-  out += methods_text(report);
+  return out + methods_text(report);
+}
+
+// Of strategies that leave activations as floats.
+std::string stored_weights_text(const quantize::QuantizeReport& report) {
+  int64_t before = 0, after = 0;
+  const quantize::StoredWeight* worst = nullptr;
+  for (const quantize::StoredWeight& weight : report.stored_weights) {
+    before += weight.bytes_before;
+    after += weight.bytes_after;
+    if (worst == nullptr || weight.error.sqnr_db() < worst->error.sqnr_db()) worst = &weight;
+  }
+  std::string out = fmt::format("\n  quantised by {}: {} weights take {} instead of {} bytes\n",
+                                report.strategy, report.stored_weights.size(), after, before);
+  if (worst != nullptr)
+    out += fmt::format("  the coarsest is '{}' ({}): {:.1f} dB\n", printable(worst->name, 60),
+                       worst->type, worst->error.sqnr_db());
+  for (size_t i = 0; i < std::min(kWorstLayers, report.kept_in_float.size()); ++i)
+    out += fmt::format("    '{}' ({}) as it was: {}\n",
+                       printable(report.kept_in_float[i].name, 60), report.kept_in_float[i].op,
+                       report.kept_in_float[i].reason);
+  if (report.kept_in_float.size() > kWorstLayers)
+    out += fmt::format("    and {} more; --json lists all\n",
+                       report.kept_in_float.size() - kWorstLayers);
+  return out;
+}
+
+}  // namespace
+
+std::string quantize_text(const quantize::QuantizeReport& report) {
+  const quantize::Strategy* strategy = quantize::find_strategy(report.strategy).value();
+  std::string out =
+      strategy->float_activations ? stored_weights_text(report) : operations_text(report);
   const quantize::AccuracyReport& accuracy = report.accuracy;
   if (accuracy.samples == 0) return out;
   out +=
-      fmt::format("  simulated against the float model on {} samples {}:\n\n", accuracy.samples,
+      fmt::format("  {} against the float model on {} samples {}:\n\n",
+                  strategy->float_activations ? "measured" : "simulated", accuracy.samples,
                   accuracy.held_out ? "kept apart" : "(the same ones: too few to keep some apart)");
   out += outputs_table(accuracy);
   if (!accuracy.layers.empty()) out += "\n" + layers_table(accuracy);

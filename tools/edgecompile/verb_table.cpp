@@ -15,7 +15,7 @@ constexpr VerbDef kVerbs[] = {
     {Verb::Optimize, "optimize", "MODEL", 1, 1, "write the optimised graph as .onnx or .ecir",
      "Work", run_optimize},
     {Verb::Quantize, "quantize", "MODEL", 1, 1,
-     "write the quantised graph as .ecir, with a report of what it cost", "Work", run_quantize},
+     "write the quantised graph as .ecir or .onnx, with a report of what it cost", "Work", run_quantize},
     {Verb::Inspect, "inspect", "FILE", 1, 1,
      "inputs, outputs, operations, parameters, multiply-adds, quantisation, metadata", "Work",
      run_inspect},

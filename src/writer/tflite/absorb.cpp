@@ -63,7 +63,29 @@ const Operation* made_by(const ec::Tensor* tensor, OpKind kind) {
   return op != nullptr && op->kind() == kind ? op : nullptr;
 }
 
+// The file has the filters of these with other dimensions first.
+bool turns_filters(const Operation& op) {
+  return op.kind() == OpKind::ConvTranspose || op.input(1)->shape()->rank() != 4 ||
+         is_depthwise(op);
+}
+
 }  // namespace
+
+const ec::Tensor* stored_constant(const ec::Tensor& tensor) {
+  const Operation* widen = tensor.producer();
+  if (widen == nullptr || !widen->input(0)->is_constant()) return nullptr;
+  return widen->kind() == OpKind::Cast || widen->kind() == OpKind::Dequantize ? widen->input(0)
+                                                                              : nullptr;
+}
+
+// With one channel both operators do; which one the source had shows in its name.
+bool is_depthwise(const Operation& conv) {
+  const auto& attrs = conv.attrs_as<ConvAttrs>();
+  const auto& shape = conv.input(0)->shape();
+  return shape && shape->rank() == 4 && (*shape)[3] == Dim(attrs.groups) &&
+         (attrs.groups > 1 ||
+          conv.location().op_type == builtin_name(BuiltinOperator::DEPTHWISE_CONV_2D));
+}
 
 // where(sizes < 0, the end, starts + sizes)
 const ec::Tensor* slice_sizes(const Operation& slice) {
@@ -111,6 +133,12 @@ const ec::Tensor* written_operand(const Operation& op, size_t i) {
     return positive_axis(concat.attrs_as<AxisAttrs>().axis, operand->shape()->rank());
   };
   switch (op.kind()) {
+    case OpKind::Conv:
+    case OpKind::ConvTranspose:
+      if (const ec::Tensor* stored = i == 1 ? stored_constant(*operand) : nullptr;
+          stored != nullptr && turns_filters(op))
+        return stored;
+      break;
     case OpKind::Concat:
       return is_pack(op) ? before_new_axis(operand, axis_of(op)) : operand;
     case OpKind::Slice:

@@ -1,5 +1,6 @@
 // Steps that the graph has as operations of their own and an operator of the file does by itself:
-// places cast to 64 bits, the new dimension along which parts are joined.
+// places cast to 64 bits, the new dimension along which parts are joined. And stored weights that
+// the file has in another order: they are turned before they are widened.
 #pragma once
 
 #include "ir/graph.h"
@@ -9,6 +10,11 @@ namespace ec::tflite {
 // The tensor that the operator for `op` reads as operand i: the operand itself, or what it was made
 // from. Requires that there is an operand i.
 const ec::Tensor* written_operand(const Operation& op, size_t i);
+
+// The constant that is stored with fewer bits than the tensor has; null: the tensor is no such.
+const ec::Tensor* stored_constant(const ec::Tensor& tensor);
+// Whether a convolution with channels last is DEPTHWISE_CONV_2D.
+bool is_depthwise(const Operation& conv);
 
 // Whether the parts are joined along a dimension of their own: PACK. Its operands come without that
 // dimension; constant parts still have it.

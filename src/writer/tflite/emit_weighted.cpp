@@ -1,6 +1,7 @@
 // Sums with weights: convolutions and matrix products.
 #include <algorithm>
 
+#include "writer/tflite/absorb.h"
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/operands.h"
 #include "writer/tflite/padding.h"
@@ -59,10 +60,14 @@ int32_t zero_bias(OpEmitter& e) {
 
 // Filters in another order of dimensions: constants are permuted here and now.
 int32_t filters(OpEmitter& e, const std::vector<int64_t>& perm) {
-  if (e.input(1).is_constant()) return e.permuted_constant(1, perm);
+  if (e.input(1).is_constant()) return e.permuted_constant(e.input(1), perm);
   Shape shape = *e.input(1).shape();
   for (size_t d = 0; d < perm.size(); ++d)
     shape[d] = (*e.input(1).shape())[static_cast<size_t>(perm[d])];
+  if (const ec::Tensor* stored = stored_constant(e.input(1)))
+    return e.step(Op::DEQUANTIZE, {e.permuted_constant(*stored, perm)},
+                  ec::TensorType(e.dtype(1), std::move(shape)),
+                  options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
   return e.step(Op::TRANSPOSE, {e.in(1), e.ints(perm)},
                 ec::TensorType(e.dtype(1), std::move(shape)));
 }
@@ -95,10 +100,7 @@ Status emit_conv(OpEmitter& e) {
     return e.fail("images of " + std::to_string(e.rank() - 2) + " dimensions",
                   std::string(kPipelineHint));
   const bool dilated = spec.dilations[0] != 1 || spec.dilations[1] != 1;
-  // With one channel both operators do; which one the source had shows in its name.
-  const bool depthwise =
-      attrs.groups == channels.size() &&
-      (attrs.groups > 1 || e.op().location().op_type == builtin_name(Op::DEPTHWISE_CONV_2D));
+  const bool depthwise = is_depthwise(e.op());
   const std::vector<int32_t> inputs{e.in(0), depthwise ? filters(e, {3, 1, 2, 0}) : e.in(1),
                                     e.has(2) ? e.in(2) : zero_bias(e)};
   if (depthwise) {
@@ -175,7 +177,8 @@ Status emit_matmul(OpEmitter& e) {
   const auto& attrs = e.attrs<MatMulAttrs>();
   if (!e.input(0).shape() || !e.input(1).shape() || attrs.alpha != 1)
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
-  const bool linear = e.input(1).is_constant() && e.rank(1) == 2 && e.rank() >= 2 &&
+  const bool constant = e.input(1).is_constant() || stored_constant(e.input(1)) != nullptr;
+  const bool linear = constant && e.rank(1) == 2 && e.rank() >= 2 &&
                       attrs.transpose_b && !attrs.transpose_a;
   if (linear) {
     EC_TRY(const Target target, target_of(e, attrs.activation, attrs.act_alpha, attrs.act_beta));

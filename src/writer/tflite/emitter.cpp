@@ -352,8 +352,7 @@ Result<int32_t> OpEmitter::int32_operand(size_t i) {
   return constant(std::move(type), Blob::copy_of(std::span<const int32_t>(narrow)));
 }
 
-int32_t OpEmitter::permuted_constant(size_t i, std::span<const int64_t> perm) {
-  const ec::Tensor& tensor = input(i);
+int32_t OpEmitter::permuted_constant(const ec::Tensor& tensor, std::span<const int64_t> perm) {
   const std::vector<int64_t> shape = tensor.shape()->sizes();
   const size_t rank = shape.size();
   std::vector<int64_t> from(rank, 1), to(rank, 1), source(rank), target(rank);

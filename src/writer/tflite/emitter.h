@@ -109,8 +109,8 @@ class OpEmitter {
   // An integer operand as i32: constants are converted, the rest is cast.
   Result<int32_t> int32_operand(size_t i);
   int32_t cast_to_i32(int32_t number, const ec::Tensor& tensor);
-  // Constant operand i with its dimensions permuted.
-  int32_t permuted_constant(size_t i, std::span<const int64_t> perm);
+  // A constant with its dimensions permuted.
+  int32_t permuted_constant(const ec::Tensor& tensor, std::span<const int64_t> perm);
 
   Error fail(std::string message, std::string hint = {}) const;
   Status require_static(const ec::Tensor& tensor) const;

@@ -245,6 +245,22 @@ TEST(TfliteWriter, HalfPrecisionWeightsAreDequantised) {
   EXPECT_EQ(file.input(0, 0).type(), tflite::TensorType::FLOAT16);
 }
 
+TEST(TfliteWriter, StoredWeightsAreTurnedAndStayWeights) {
+  const File depthwise = write(R"(graph @g(%x: f32[1,5,5,2]) -> (y = %y) {
+    %w = const f16[2,1,2,1] dense[1,2, 3,4]
+    %v = cast(%w) {to=f32}
+    %y = conv(%x, %v) {layout=nhwc, groups=2}
+  })");
+  ASSERT_EQ(depthwise.names(), "DEQUANTIZE DEPTHWISE_CONV_2D");
+  EXPECT_EQ(shape_of(depthwise.input(0, 0)), (std::vector<int>{1, 1, 2, 2}));
+  const File linear = write(R"(graph @g(%x: f32[2,2]) -> (y = %y) {
+    %w = const f16[3,2] splat(1) %b = const f32[3] splat(1)
+    %v = cast(%w) {to=f32}
+    %y = matmul(%x, %v, %b) {transpose_b=true}
+  })");
+  EXPECT_EQ(linear.names(), "DEQUANTIZE FULLY_CONNECTED");
+}
+
 TEST(TfliteWriter, FourBitWeightsArePacked) {
   const File file = write(R"(graph @g(%x: i8[1,3] q(1:0)) -> (y = %y) {
     %w = const i4[1,3] q(1:0) dense[1,-1,2]

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""ONNX files with quantize-dequantize pairs that we write: ONNX Runtime loads them and agrees with our integers.
+
+    qdq_write_check.py [--edgecompile PATH] [--out DIR]
+
+Needs onnx, onnxruntime and ai-edge-litert. The network of qdq_check.py and, where they are present, the CIFAR-10 networks
+are quantised with `edgecompile quantize -o X.onnx` (ptq and a16w8). ONNX Runtime executes the file as it stands, in floating
+point; LiteRT executes the same quantisation on integers (`-t tflite` of the same model). And the file compiled again must
+have the parameters that it holds. Over dozens of layers results that are rounded either way add up to more than one step.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from onnx import numpy_helper
+
+import qdq_check
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = pathlib.Path(os.environ.get("EC_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments), "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError((done.stdout + done.stderr)[-500:])
+    return json.loads(done.stdout)["result"]
+
+
+def pairs_of(model):
+    """Scale and zero point of every quantised activation."""
+    values = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    found = set()
+    for node in model.graph.node:
+        if node.op_type == "QuantizeLinear":
+            zero = int(values[node.input[2]]) if len(node.input) > 2 else 0
+            found.add((np.float32(values[node.input[1]]), zero))
+    return found
+
+
+def activations_of(interpreter, dtype):
+    found = set()
+    for detail in interpreter.get_tensor_details():
+        parameters = detail["quantization_parameters"]
+        if detail["dtype"] == dtype and len(parameters["scales"]) == 1:
+            found.add((np.float32(parameters["scales"][0]), int(parameters["zero_points"][0])))
+    return found
+
+
+class Integers:
+    def __init__(self, path):
+        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        self.interpreter.allocate_tensors()
+        self.entry = self.interpreter.get_input_details()[0]
+        self.result = self.interpreter.get_output_details()[0]
+
+    def __call__(self, x):
+        self.interpreter.set_tensor(self.entry["index"], x.transpose(0, 2, 3, 1).copy() if self.entry["shape"][-1] == 3 else x)
+        self.interpreter.invoke()
+        return self.interpreter.get_tensor(self.result["index"])
+
+
+def check(name, source, how, program, folder, samples):
+    np.save(folder / "samples.npy", np.concatenate(samples))
+    shape = "x".join(map(str, samples[0].shape))
+    common = [source, "-q", how, "--calibration-data", folder / "samples.npy", "--input-shape", shape]
+    written, integers, again = folder / f"{name}.onnx", folder / f"{name}.tflite", folder / f"{name}_again.tflite"
+    run(program, "quantize", *common, "-o", written)
+    run(program, *common, "-t", "tflite", "-o", integers)
+    report = run(program, written, "-t", "tflite", "-o", again)
+    model = onnx.load(written)
+    onnx.checker.check_model(model)
+    dtype = np.int16 if how == "a16w8" else np.int8
+    held, kept = pairs_of(model), activations_of(Integers(again).interpreter, dtype)
+    session, ours, reread = qdq_check.OnnxRuntime(written).session, Integers(integers), Integers(again)
+    step = max(scale for scale, _ in held)
+    worst, final, largest, same = 0.0, 0.0, 0.0, 0
+    for x in samples:
+        a = session.run(None, {session.get_inputs()[0].name: x})[0]
+        b, c = ours(x), reread(x)
+        worst = max(worst, float(np.abs(a - b).max()))
+        final = max(final, float(np.abs(b - c).max()))
+        same += int(a.argmax() == b.argmax())
+        largest = max(largest, float(np.abs(b).max()))
+    row = {
+        "network": name, "how": how, "pairs": sum(n.op_type == "QuantizeLinear" for n in model.graph.node),
+        "transposes": sum(n.op_type == "Transpose" for n in model.graph.node), "strategy": report["quantization"]["strategy"],
+        "float_operations": report["quantization"]["float_operations"], "parameters": len(held),
+        "lost": sorted(map(str, kept - held)), "largest_error_in_steps": worst / float(step), "same_top1": same / len(samples),
+        "error": worst / largest, "reread_error_in_steps": final / float(step),
+    }  # fmt: skip
+    row["ok"] = (not row["lost"] and row["strategy"] == "qat" and row["error"] <= (0.03 if how == "ptq" else 0.001)
+                 and row["reread_error_in_steps"] <= 1.01 and row["same_top1"] >= 0.95)  # fmt: skip
+    return row
+
+
+def networks(folder):
+    rng = np.random.default_rng(5)
+    path = folder / "small_float.onnx"
+    onnx.save(qdq_check.network(rng), path)
+    yield "small", path, [rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32) for _ in range(24)]
+    zoo = DATA / "cifar10" / "zoo"
+    if not zoo.is_dir():
+        print(f"qdq_write_check: no {zoo}, left out")
+        return
+    from PIL import Image
+
+    mean, std = np.float32((0.4914, 0.4822, 0.4465)), np.float32((0.2470, 0.2435, 0.2616))
+    files = [file for kind in sorted((DATA / "cifar10" / "calibration").iterdir()) for file in sorted(kind.iterdir())[:8]]
+    pictures = [((np.asarray(Image.open(f).convert("RGB"), np.float32) / 255 - mean) / std).transpose(2, 0, 1)[None].astype(np.float32)
+                for f in files]  # fmt: skip
+    for name in ("mobilenetv2", "efficientnet", "vit"):
+        yield name, zoo / f"{name}.onnx", pictures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        for name, source, samples in networks(folder):
+            for how in ("ptq", "a16w8"):
+                try:
+                    rows.append(check(name, source, how, arguments.edgecompile, folder, samples))
+                except (RuntimeError, ValueError) as error:
+                    rows.append({"network": name, "how": how, "ok": False, "reason": str(error)[-400:]})
+                print(json.dumps(rows[-1], default=str), flush=True)
+    if arguments.out:
+        out = pathlib.Path(arguments.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "qdq_write_check.json").write_text(json.dumps(rows, indent=1, default=str) + "\n")
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+// A target is its description: the integer schemes of other devices, written as TargetSpecs, go
+// through the same strategies.
+#include "quantize/target_spec.h"
+
+#include "ops/attrs.h"
+#include "quantize/quantized_text.h"
+
+namespace ec::quantize {
+namespace {
+
+constexpr OperandRole kPlain = OperandRole::Plain, kActivation = OperandRole::Activation,
+                      kWeights = OperandRole::Weights, kBias = OperandRole::Bias;
+
+OpRule rule(std::vector<OperandRole> operands, ResultRule result = ResultRule::Calibrated) {
+  OpRule made;
+  made.integer = true;
+  made.operands = std::move(operands);
+  made.result = result;
+  return made;
+}
+OpRule weighted(std::vector<OperandRole> operands, int32_t axis) {
+  OpRule made = rule(std::move(operands));
+  made.weights_axis = axis;
+  return made;
+}
+OpRule no() {
+  OpRule made;
+  made.reason = "no integer form";
+  return made;
+}
+
+const char* const kNetwork =
+    "graph @g(%x: f32[1,8,8,4]) -> (y = %y) {\n"
+    "  %w = const f32[8,3,3,4] splat(0.5) %b = const f32[8] splat(0.25)\n"
+    "  %wd = const f32[8,3,3,1] splat(0.5)\n"
+    "  %c = conv(%x, %w, %b) {layout=nhwc, pads=[1,1,1,1], activation=relu}\n"
+    "  %d = conv(%c, %wd) {layout=nhwc, groups=8, pads=[1,1,1,1]}\n"
+    "  %s = sigmoid(%d)\n"
+    "  %j = concat(%c, %d) {axis=3}\n"
+    "  %k = concat(%j, %s) {axis=3}\n"
+    "  %y = max_pool(%k) {kernel=[2,2], strides=[2,2], layout=nhwc}\n}";
+
+Quantized through(const TargetSpec& spec, decltype(&run_ptq) strategy = run_ptq,
+                  GraphForm form = GraphForm::Integer) {
+  QuantizeRequest request = plain_request();
+  request.target = &spec;
+  request.form = form;
+  return quantize_text(test::graph_from(kNetwork), request, strategy);
+}
+
+bool same(const Quantized& q, const char* a, const char* b) {
+  return q.type(a).quant == q.type(b).quant;
+}
+
+// Core ML W8A8: symmetric activations per tensor, weights per channel, biases as they are, in
+// quantize-dequantize pairs around float operations.
+TEST(TargetSpec, CoreMl) {
+  const TargetSpec spec{.name = "coreml",
+                        .symmetric = true,
+                        .describe = [](const Operation& op, Width) {
+                          switch (op.kind()) {
+                            case OpKind::Conv:
+                              return weighted({kActivation, kWeights, kPlain}, 0);
+                            case OpKind::Concat:
+                            case OpKind::MaxPool:
+                              return rule({kActivation}, ResultRule::SameScale);
+                            default:
+                              return no();
+                          }
+                        }};
+  const Quantized q = through(spec);
+  EXPECT_EQ(q.type("c").quant->zero_points[0], 0);  // also behind a relu
+  EXPECT_EQ(q.type("w").quant->scales.size(), 8u);
+  EXPECT_EQ(q.type("b").dtype, DType::F32);
+  EXPECT_EQ(q.type("s").dtype, DType::F32);
+  EXPECT_TRUE(same(q, "c", "j") && same(q, "k", "y"));
+  // The form that its files have.
+  const Quantized pairs = through(spec, run_ptq, GraphForm::Simulated);
+  EXPECT_EQ(pairs.type("c").dtype, DType::F32);
+  EXPECT_EQ(pairs.type("w").dtype, DType::I8);
+  EXPECT_GT(pairs.count(OpKind::Quantize), 3);
+  EXPECT_GT(pairs.result.report.accuracy.outputs[0].error.sqnr_db(), 25);
+}
+
+// TOSA: sigmoid is a table with any scales; 16-bit activations have biases of 48 bits.
+TEST(TargetSpec, Tosa) {
+  const TargetSpec spec{.name = "tosa",
+                        .has_wide = true,
+                        .integers_only = true,
+                        .io_type = "int8",
+                        .describe = [](const Operation& op, Width) {
+                          switch (op.kind()) {
+                            case OpKind::Conv:
+                              return weighted({kActivation, kWeights, kBias}, 0);
+                            case OpKind::Sigmoid:
+                              return rule({kActivation});
+                            case OpKind::Concat:
+                            case OpKind::MaxPool:
+                              return rule({kActivation}, ResultRule::SameScale);
+                            default:
+                              return no();
+                          }
+                        }};
+  const Quantized narrow = through(spec);
+  EXPECT_EQ(narrow.result.report.float_ops, 0);
+  EXPECT_NE(narrow.type("c").quant->zero_points[0], 0);  // affine
+  EXPECT_EQ(narrow.type("b").dtype, DType::I32);
+  EXPECT_FLOAT_EQ(narrow.type("b").quant->scales[0],
+                  narrow.graph().find_tensor("w")->type().quant->scales[0] *
+                      narrow.graph().find_tensor("x_quantized")->type().quant->scales[0]);
+  EXPECT_TRUE(same(narrow, "s", "y"));  // calibrated, so that it can join the others
+  const Quantized wide = through(spec, run_a16w8);
+  EXPECT_EQ(wide.type("c").dtype, DType::I16);
+  EXPECT_EQ(wide.type("c").quant->zero_points[0], 0);
+  EXPECT_EQ(wide.type("w").dtype, DType::I8);
+  EXPECT_EQ(wide.type("b").dtype, DType::I64);
+}
+
+// The AIPU's default scheme: affine per tensor, weights per channel but for depthwise ones, and a
+// sigmoid with a prescribed range.
+TEST(TargetSpec, Aipu) {
+  const TargetSpec spec{.name = "aipu",
+                        .integers_only = true,
+                        .describe = [](const Operation& op, Width) {
+                          switch (op.kind()) {
+                            case OpKind::Conv: {
+                              const bool depthwise = op.attrs_as<ConvAttrs>().groups > 1;
+                              return weighted({kActivation, kWeights, kBias}, depthwise ? -1 : 0);
+                            }
+                            case OpKind::Sigmoid: {
+                              OpRule made = rule({kActivation}, ResultRule::Fixed);
+                              made.fixed = QuantParams{{1.0f / 256}, {-128}, -1};
+                              return made;
+                            }
+                            case OpKind::Concat:
+                            case OpKind::MaxPool:
+                              return rule({kActivation}, ResultRule::SameScale);
+                            default:
+                              return no();
+                          }
+                        }};
+  const Quantized q = through(spec);
+  EXPECT_EQ(q.type("w").quant->scales.size(), 8u);
+  EXPECT_EQ(q.type("wd").quant->scales.size(), 1u);
+  EXPECT_EQ(q.type("s").quant->scales[0], 1.0f / 256);
+  EXPECT_TRUE(same(q, "c", "d") && same(q, "d", "j") && same(q, "j", "y"));
+  EXPECT_FALSE(same(q, "s", "k"));  // requantised on the way in
+}
+
+}  // namespace
+}  // namespace ec::quantize
