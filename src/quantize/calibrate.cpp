@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <type_traits>
 
 #include "ops/op_kind.h"
 #include "runtime/executor.h"
@@ -26,14 +27,12 @@ class ChannelWatch {
       statistics_.max.assign(channels, -std::numeric_limits<float>::infinity());
     }
     if (channels == 0 || sum_.size() != channels) return;
-    for (size_t at = 0; at < values.size(); at += channels)
-      for (size_t c = 0; c < channels; ++c) {
-        const float v = values[at + c];
-        sum_[c] += static_cast<double>(v);
-        squares_[c] += static_cast<double>(v) * static_cast<double>(v);
-        statistics_.min[c] = std::min(statistics_.min[c], v);
-        statistics_.max[c] = std::max(statistics_.max[c], v);
-      }
+    for (size_t at = 0; at < values.size(); at += channels) {
+      size_t c = 0;
+      for (; c + kLanes <= channels; c += kLanes)
+        take(values.data() + at + c, c, std::integral_constant<size_t, kLanes>());
+      take(values.data() + at + c, c, channels - c);
+    }
     rows_ += static_cast<double>(values.size() / channels);
   }
   std::optional<ChannelStatistics> statistics() const {
@@ -45,6 +44,22 @@ class ChannelWatch {
   }
 
  private:
+  static constexpr size_t kLanes = 8;
+
+  // Channels from `first` on of one row; a fixed number of them becomes vector instructions.
+  template <class N>
+  void take(const float* __restrict row, size_t first, N count) {
+    double* __restrict sum = sum_.data() + first;
+    double* __restrict squares = squares_.data() + first;
+    float* __restrict low = statistics_.min.data() + first;
+    float* __restrict high = statistics_.max.data() + first;
+    for (size_t c = 0; c < count; ++c) sum[c] += static_cast<double>(row[c]);
+    for (size_t c = 0; c < count; ++c)
+      squares[c] += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+    for (size_t c = 0; c < count; ++c) low[c] = row[c] < low[c] ? row[c] : low[c];
+    for (size_t c = 0; c < count; ++c) high[c] = row[c] > high[c] ? row[c] : high[c];
+  }
+
   ChannelStatistics statistics_;
   std::vector<double> sum_, squares_;
   double rows_ = 0;
@@ -71,13 +86,12 @@ class Watch {
     if (observer == nullptr || value.dtype != DType::F32) return;
     bool finite = true;
     const auto values = value.as<float>();
-    Range range;
-    if (!values.empty()) range = range_of(values, finite);
+    const Range range = values.empty() ? Range{} : range_of(values, finite);
     if (!finite) {
       if (broken_ == nullptr) broken_ = &tensor;
       return;
     }
-    observer->observe(values);
+    if (!values.empty()) observer->observe(values, range);
     if (channels_[tensor.id()]) channels_[tensor.id()]->see(value);
     seen_.resize(observers_.size());
     Seen& seen = seen_[tensor.id()];

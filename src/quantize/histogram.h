@@ -17,6 +17,7 @@ class Histogram {
   static constexpr size_t kSide = 4096;
 
   void add(std::span<const float> values);  // finite values
+  void add(std::span<const float> values, const Range& range);  // the smallest and the largest
 
   bool empty() const { return total_ == 0; }
   uint64_t total() const { return total_; }
@@ -30,6 +31,7 @@ class Histogram {
   }
 
  private:
+  void count(std::span<const float> values);
   void reach(double magnitude);
   void double_reach();
 

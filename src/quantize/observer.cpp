@@ -11,10 +11,7 @@ namespace {
 // The extremes of all samples: nothing is ever cut off.
 class MinMaxObserver final : public Observer {
  public:
-  void observe(std::span<const float> values) override {
-    if (values.empty()) return;
-    bool finite = true;
-    const Range sample = range_of(values, finite);
+  void observe(std::span<const float>, const Range& sample) override {
     range_ = seen_ ? hull(range_, sample) : sample;
     seen_ = true;
   }
@@ -30,10 +27,7 @@ class MinMaxObserver final : public Observer {
 // the range a little instead of deciding it.
 class MovingAverageObserver final : public Observer {
  public:
-  void observe(std::span<const float> values) override {
-    if (values.empty()) return;
-    bool finite = true;
-    const Range sample = range_of(values, finite);
+  void observe(std::span<const float>, const Range& sample) override {
     all_ = samples_ == 0 ? sample : hull(all_, sample);
     // The plain average at first, so that the first sample has no special weight.
     const double weight = std::max(kWeight, 1.0 / static_cast<double>(++samples_));
@@ -55,7 +49,9 @@ enum class Search : uint8_t { Percentile, LeastSquares, LeastDivergence, Several
 class HistogramObserver final : public Observer {
  public:
   HistogramObserver(Search search, double percentile) : search_(search), percentile_(percentile) {}
-  void observe(std::span<const float> values) override { histogram_.add(values); }
+  void observe(std::span<const float> values, const Range& sample) override {
+    histogram_.add(values, sample);
+  }
   Range extremes() const override { return histogram_.extremes(); }
 
   Range range() const override {

@@ -48,6 +48,24 @@ TEST(Histogram, TakesValuesAtTheEdgeOfItsReach) {
   EXPECT_EQ(least_divergence_range(zeros), (Range{0, 0}));
 }
 
+// Large tensors are counted in several tables at once.
+TEST(Histogram, CountsEveryValueOfALargeTensor) {
+  std::vector<float> values = normal_values(30001);
+  for (size_t i = 0; i < values.size(); i += 3) values[i] = 0.0f;  // as behind a relu
+  Histogram whole, parts;
+  whole.add(values);
+  for (size_t from = 0; from < values.size(); from += 100)
+    parts.add(std::span(values).subspan(from, std::min<size_t>(100, values.size() - from)));
+  EXPECT_EQ(whole.zeros(), 10001u);
+  EXPECT_EQ(whole.zeros(), parts.zeros());
+  EXPECT_TRUE(std::equal(whole.bins().begin(), whole.bins().end(), parts.bins().begin()));
+  std::vector<uint64_t> expected(whole.bins().size(), 0);
+  for (const float value : values)
+    ++expected[static_cast<size_t>(std::floor(static_cast<double>(value) / whole.bin_width()) +
+                                   static_cast<double>(Histogram::kSide))];
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), whole.bins().begin()));
+}
+
 // One value far from all others: everything but the extremes cuts it off.
 TEST(RangeSearch, CutsOffAnOutlier) {
   std::vector<float> values = normal_values(100000);
@@ -103,7 +121,8 @@ TEST(Observer, AutomaticMethodOffersCandidates) {
   const auto observer = find_observer_method("auto")->make({});
   std::vector<float> values = normal_values(100000);
   values[0] = 100;
-  observer->observe(values);
+  bool finite = true;
+  observer->observe(values, range_of(values, finite));
   const std::vector<Range> candidates = observer->candidates();
   ASSERT_GE(candidates.size(), 3u);
   EXPECT_EQ(candidates[0], observer->extremes());

@@ -76,16 +76,20 @@ TEST(Parameters, ScalesWidenForALargeBias) {
   EXPECT_FALSE(fit_bias(weights, 0.01f, bias, Width::Narrow));
 }
 
+void watch(Observer& observer, std::span<const float> values) {
+  bool finite = true;
+  observer.observe(values, range_of(values, finite));
+}
+
 TEST(Observer, MinMaxAndAverage) {
   const float a[] = {1, 2, 3}, b[] = {-1, 100, 0, 0, 0, 0, 0, 0, 0, 5};
   for (const std::string_view name : {"minmax", "average", "auto"}) {
     const ObserverMethod& method = *find_observer_method(name);
     const auto observer = method.make({});
     EXPECT_EQ(observer->range(), (Range{0, 0}));
-    observer->observe(a);
+    watch(*observer, a);
     EXPECT_EQ(observer->range(), (Range{1, 3}));
-    observer->observe({});
-    observer->observe(b);
+    watch(*observer, b);
     const bool average = method.name == "average";
     EXPECT_EQ(observer->range(), average ? (Range{0, 51.5f}) : (Range{-1, 100})) << method.name;
   }
