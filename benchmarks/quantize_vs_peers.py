@@ -74,8 +74,8 @@ NETWORKS = {
 
 # --- quantisers, each in a process of its own ---------------------------------------------------------------------------
 def samples_of(job: dict):
-    for line in pathlib.Path(job["list"]).read_text().splitlines():
-        yield pixels(pathlib.Path(line), job["kind"])[None]
+    for x in np.load(job["samples"], mmap_mode="r"):
+        yield np.array(x[None])
 
 
 def quantise_ort(job: dict) -> None:
@@ -140,37 +140,53 @@ def warm_up(tool: str) -> None:
 def worker(text: str) -> int:
     job = json.loads(text)
     warm_up(job["tool"])
-    start = time.perf_counter()
+    start, before = time.perf_counter(), time.process_time()
     QUANTISERS[job["tool"]](job)
-    print(json.dumps({"seconds": time.perf_counter() - start}))
+    seconds, busy = time.perf_counter() - start, time.process_time() - before
+    print(json.dumps({"seconds": seconds, "cpu_seconds": busy}))
     return 0
 
 
-def run_measured(command: list[str]) -> tuple[str, float, float]:
-    """Output, seconds, peak memory in MB."""
+def run_measured(command: list[str]) -> tuple[str, dict]:
+    """Output, and what it took."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=out, stderr=err, env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"})
-        _, status, usage = os.wait4(process.pid, 0)
+        peak = 0.0
+        while True:
+            peak = max(peak, peak_memory(process.pid))
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.02)
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         out.seek(0)
         err.seek(0)
         if process.returncode != 0:
             raise RuntimeError(f"{command[0]}: exit {process.returncode}: {err.read()[-300:]}")
-        return out.read(), seconds, usage.ru_maxrss / 1024
+        return out.read(), {"wall": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_mb": peak}
+
+
+def peak_memory(pid: int) -> float:
+    """MB so far. What the kernel tells when the process ends counts this program's memory too."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in text.splitlines() if line.startswith("VmHWM:")), 0.0)
 
 
 def run_peer(python: str, job: dict) -> dict:
-    out, _, memory = run_measured([python, __file__, "--worker", json.dumps(job, default=str)])
-    return {"seconds": json.loads(out.splitlines()[-1])["seconds"], "memory_mb": memory}
+    out, took = run_measured([python, __file__, "--worker", json.dumps(job, default=str)])
+    return took | json.loads(out.splitlines()[-1])
 
 
 def run_ours(args, *arguments) -> dict:
-    out, seconds, memory = run_measured([args.edgecompile, *map(str, arguments), "--json", "--threads", str(args.threads)])
+    out, took = run_measured([args.edgecompile, *map(str, arguments), "--json", "--threads", str(args.threads)])
     report = json.loads(out)["result"].get("quantization") or {}
     steps = {step["step"]: step["ms"] / 1e3 for step in report.get("steps", [])}
-    return {"seconds": seconds, "memory_mb": memory, "steps": steps}
+    return took | {"seconds": took["wall"], "steps": steps, "calibrate_seconds": steps.get("calibrate")}
 
 
 # --- judging ------------------------------------------------------------------------------------------------------------
@@ -257,6 +273,17 @@ def listing(folder: pathlib.Path, name: str, files) -> pathlib.Path:
     return path
 
 
+def array_file(folder: pathlib.Path, kind: str, files) -> pathlib.Path:
+    """What peers calibrate on: pictures that are read and prepared already."""
+    path = folder / f"{kind}.npy"
+    first = pixels(files[0], kind)
+    array = np.lib.format.open_memmap(path, "w+", np.float32, (len(files), *first.shape))
+    for i, file in enumerate(files):
+        array[i] = pixels(file, kind)
+    array.flush()
+    return path
+
+
 def chosen(args, names):
     return [name for name in names if not args.only or any(fnmatch.fnmatch(name, glob) for glob in args.only)]
 
@@ -268,6 +295,7 @@ def accuracy_part(args, folder: pathlib.Path) -> list[dict]:
     labels = [label for _, label in test]
     for name in chosen(args, NETWORKS):
         model, keras, kind = NETWORKS[name]
+        arrays = array_file(folder, kind, calibration_files())
         inputs = [pixels(file, kind) for file, _ in test]
         source = DATA / model
         exact_scores = scores_of(source)
@@ -286,16 +314,16 @@ def accuracy_part(args, folder: pathlib.Path) -> list[dict]:
         if source.suffix == ".onnx":
             for method in ("MinMax", "Percentile", "Entropy"):
                 output = folder / f"{name}_{method}.onnx"
-                job = {"tool": "ort", "method": method, "model": source, "output": output, "list": calibration, "kind": kind}
+                job = {"tool": "ort", "method": method, "model": source, "output": output, "samples": arrays}
                 table.peer({"network": name, "tool": f"ORT {method}"}, sys.executable, job, judged(output))
         plain = folder / f"{name}_float.tflite"
         run_ours(args, source, "-t", "tflite", *shape, "-o", plain)
         output = folder / f"{name}_ai_edge.tflite"
-        job = {"tool": "ai_edge", "method": "static", "model": plain, "output": output, "list": calibration, "kind": kind}
+        job = {"tool": "ai_edge", "method": "static", "model": plain, "output": output, "samples": arrays}
         table.peer({"network": name, "tool": "ai-edge-quantizer"}, args.ptq_python, job, judged(output))
         if keras:
             output = folder / f"{name}_tf.tflite"
-            job = {"tool": "tensorflow", "method": "int8", "model": DATA / keras, "output": output, "list": calibration, "kind": kind}
+            job = {"tool": "tensorflow", "method": "int8", "model": DATA / keras, "output": output, "samples": arrays}
             table.peer({"network": name, "tool": "TensorFlow"}, args.tf_python, job, judged(output))
     return table.rows
 
@@ -305,16 +333,17 @@ def calibration_part(args, folder: pathlib.Path) -> list[dict]:
     files = sorted((DATA / "imagenet1000").glob("*.jpg"))
     model = DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
     for count in (10, 100, 1000):
-        images = listing(folder, f"images{count}", files[:: len(files) // count][:count])
-        for method in ("auto", "kl", "minmax"):
+        subset = files[:: len(files) // count][:count]
+        images, arrays = listing(folder, f"images{count}", subset), array_file(folder, "imagenet", subset)
+        for method in ("auto", "kl", "minmax") if count == 100 else ("auto",):
             table.add({"images": count, "tool": f"ours {method}"},
-                      lambda: run_ours(args, "quantize", model, *OPTIONS["imagenet"], "--calibration-data", images,
+                      lambda: run_ours(args, "quantize", model, "--input-shape", "1x3x224x224", *OPTIONS["imagenet"], "--calibration-data", images,
                                        "--calibration-method", method))
-        for method in ("MinMax", "Entropy"):
+        for method in ("MinMax", "Entropy") if count > 10 else ():
             if method == "Entropy" and count > args.entropy_images:
                 table.rows.append({"images": count, "tool": "ORT Entropy", "error": "not run: it keeps every activation of every image in memory"})
                 continue
-            job = {"tool": "ort", "method": method, "model": model, "output": folder / "q.onnx", "list": images, "kind": "imagenet"}
+            job = {"tool": "ort", "method": method, "model": model, "output": folder / "q.onnx", "samples": arrays}
             table.peer({"images": count, "tool": f"ORT {method}"}, sys.executable, job)
     return table.rows
 
@@ -354,15 +383,15 @@ def weights_part(args, folder: pathlib.Path) -> list[dict]:
 
 # --- output -------------------------------------------------------------------------------------------------------------
 def cell(row: dict, key: str, form: str) -> str:
-    return form.format(row[key]) if key in row else ""
+    return form.format(row[key]) if row.get(key) is not None else ""
 
 
 COLUMNS = {
     "accuracy": [("network", "network", "{}"), ("quantiser", "tool", "{}"), ("top-1", "top1", "{:.4f}"),
                  ("agreement with float", "agreement", "{:.4f}"), ("output SQNR dB", "sqnr_db", "{:.1f}"),
-                 ("seconds", "seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
+                 ("seconds", "seconds", "{:.1f}"), ("of CPU", "cpu_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
     "calibration": [("images", "images", "{}"), ("quantiser", "tool", "{}"), ("seconds", "seconds", "{:.1f}"),
-                    ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
+                    ("of CPU", "cpu_seconds", "{:.1f}"), ("calibration alone", "calibrate_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
     "weights": [("network", "network", "{}"), ("form", "how", "{}"), ("writer", "tool", "{}"), ("bytes", "size", "{:,}"),
                 ("top-1", "top1", "{:.4f}"), ("agreement with float", "agreement", "{:.4f}"),
                 ("output SQNR dB", "sqnr_db", "{:.1f}"), ("", "error", "{}")],
@@ -407,7 +436,8 @@ def main() -> int:
     setup = describe_setup("onnxruntime", "ai-edge-litert")
     lines = ["# Quantisation against its peers", "",
              f"{setup} {args.threads} threads for ours, as many as they like for the others. Seconds are those of the quantiser "
-             "without imports of Python, peak MB those of its whole process."]
+             "without imports of Python (of CPU: of all its threads together), peak MB those of its whole process. We read and prepare the pictures within that time, "
+             "the others get arrays."]
     for part in COLUMNS:
         if part in results:
             lines += markdown(part, results[part])

@@ -24,4 +24,11 @@ if [ "$(cat "$work/onnx2tf/.stamp" 2>/dev/null)" != "$stamp" ]; then
   echo "$stamp" > "$work/onnx2tf/.stamp"
 fi
 "$python" benchmarks/convert_vs_onnx2tf.py --onnx2tf "$work/onnx2tf/bin/onnx2tf" --out benchmarks/results "$@"
+# ai-edge-quantizer needs packages of its own; TensorFlow is there with onnx2tf.
+if [ ! -x "$work/ptq/bin/python" ]; then
+  python3 -m venv "$work/ptq"
+  "$work/ptq/bin/pip" install -q ai-edge-quantizer==0.10.0
+fi
+"$python" benchmarks/quantize_vs_peers.py --ptq-python "$work/ptq/bin/python" --tf-python "$work/onnx2tf/bin/python" \
+  --out benchmarks/results
 echo "bench: tables in benchmarks/results"

@@ -164,6 +164,10 @@ std::optional<std::vector<float>> real_constant(const Operation& dequantize) {
       return real_values<int8_t>(stored, found->params, 0);
     case DType::U8:
       return real_values<uint8_t>(stored, found->params, 128);
+    case DType::I16:
+      return real_values<int16_t>(stored, found->params, 0);
+    case DType::U16:
+      return real_values<uint16_t>(stored, found->params, 32768);
     case DType::I32:
       return real_values<int32_t>(stored, found->params, 0);
     default:

@@ -215,6 +215,24 @@ TEST(Qat, KeepsEveryParameter) {
   }
 }
 
+TEST(Qat, StoredConstantsOfAnyWidthBecomeReal) {
+  const char* const kConstants[] = {"i8[2] dense[3,-4]", "u8[2] dense[131,124]", "i16[2] dense[3,-4]",
+                                    "u16[2] dense[32771,32764]"};
+  const char* const kZeroPoints[] = {"i8[] splat(0)", "u8[] splat(128)", "i16[] splat(0)",
+                                     "u16[] splat(32768)"};
+  for (size_t i = 0; i < std::size(kConstants); ++i) {
+    const auto graph = test::graph_from(std::string("graph @g(%x: f32[2]) -> (y = %y) {\n") +
+                                        "  %s = const f32[] splat(0.5) %z = const " +
+                                        kZeroPoints[i] + "\n  %c = const " + kConstants[i] +
+                                        "\n  %d = dequantize(%c, %s, %z) %y = add(%x, %d)\n}");
+    ASSERT_TRUE(expose_rounding(*graph).ok());
+    const Tensor* real = graph->outputs()[0]->producer()->input(1);
+    ASSERT_TRUE(real->is_constant()) << kConstants[i];
+    EXPECT_EQ(real->values<float>()[0], 1.5f);
+    EXPECT_EQ(real->values<float>()[1], -2.0f);
+  }
+}
+
 TEST(Qat, AModelWithoutParametersIsRefused) {
   const auto graph = test::graph_from(kLayers);
   QuantizeRequest request;
