@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/quantized/kernels.h"
+#include "ops/quantized/params.h"
 #include "support/rounding.h"
 
 namespace ec::ops {
@@ -111,6 +113,33 @@ std::vector<C> zero_points(const KernelContext& ctx, size_t count) {
   return {given.values().begin(), given.values().end()};
 }
 
+// One scale for all elements, from floats to 8 or 16 bits and back without copies in between. The
+// bounds are whole numbers: what is cut off before rounding would be cut off behind it.
+template <class T>
+void quantize_whole(std::span<const float> x, float scale, float zero, bool half_away, T* y) {
+  const float low = static_cast<float>(std::numeric_limits<T>::min()) - zero;
+  const float high = static_cast<float>(std::numeric_limits<T>::max()) - zero;
+  const auto inside = [&](float v) { return v > low ? std::min(v, high) : low; };
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float steps = inside(x[i] / scale);
+    y[i] = static_cast<T>((half_away ? round_half_away(steps) : round_half_even(steps)) + zero);
+  }
+}
+template <class T>
+void dequantize_whole(std::span<const T> x, float scale, float zero, float* y) {
+  for (size_t i = 0; i < x.size(); ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+}
+// The one scale and zero point, where the whole tensor has one of floats.
+struct WholeParams {
+  float scale, zero;
+};
+std::optional<WholeParams> whole_params(const KernelContext& ctx) {
+  if (ctx.input(1).dtype != DType::F32 || ctx.input(1).count() != 1) return std::nullopt;
+  if (!ctx.has(2)) return WholeParams{ctx.input(1).as<float>()[0], 0.0f};
+  const Reader<float> zero(ctx.input(2));
+  return WholeParams{ctx.input(1).as<float>()[0], zero[0]};
+}
+
 // x / scale + zero point, rounded and saturated for integers; NaN becomes the lowest value.
 template <class C>
 void quantize_as(KernelContext& ctx, const Granularity& g) {
@@ -144,6 +173,14 @@ Status quantize(KernelContext& ctx) {
   if (x.count() == 0) return {};
   if (!ctx.has(1)) return ctx.fail("no scale is given and the result carries no parameters");
   EC_TRY(const Granularity g, granularity_of(ctx, attrs.axis, attrs.block_size));
+  if (const auto whole = x.dtype == DType::F32 ? whole_params(ctx) : std::nullopt) {
+    const bool half_away = attrs.rounding == Rounding::HalfAway;
+    const bool done = quantized::with_stored_type(ctx.output(0).dtype, [&](auto type) {
+      quantize_whole(x.as<float>(), whole->scale, whole->zero, half_away,
+                     ctx.output(0).as<decltype(type)>().data());
+    });
+    if (done) return {};
+  }
   // Integers need more digits than float has; 8-bit floats have fewer.
   const bool wide = x.dtype == DType::F64 || is_integer(x.dtype);
   if (wide && is_integer(attrs.dtype))
@@ -170,6 +207,13 @@ Status dequantize(KernelContext& ctx) {
   if (x.count() == 0) return {};
   if (!ctx.has(1)) return ctx.fail("no scale is given and the input carries no parameters");
   EC_TRY(const Granularity g, granularity_of(ctx, attrs.axis, attrs.block_size));
+  if (const auto whole = attrs.dtype == DType::F32 ? whole_params(ctx) : std::nullopt) {
+    const bool done = quantized::with_stored_type(x.dtype, [&](auto type) {
+      dequantize_whole(x.as<decltype(type)>(), whole->scale, whole->zero,
+                       ctx.output(0).as<float>().data());
+    });
+    if (done) return {};
+  }
   if (x.dtype == DType::I32 || attrs.dtype == DType::F64)
     dequantize_as<double>(ctx, g);
   else

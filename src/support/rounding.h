@@ -22,8 +22,14 @@ inline double round_half_even(double value) {
   if (!(magnitude < 0x1p52)) return value;
   return std::copysign((magnitude + 0x1p52) - 0x1p52, value);
 }
-// Nearest integer, ties away from zero: C's round, TFLite's quantised arithmetic.
-inline float round_half_away(float value) { return std::round(value); }
+// Nearest integer, ties away from zero: C's round, TFLite's quantised arithmetic. What is left of a
+// float beyond its whole part is exact, so that it tells which of the two neighbours is nearer.
+inline float round_half_away(float value) {
+  const float magnitude = std::fabs(value);
+  if (!(magnitude < 0x1p23f)) return value;
+  const auto whole = static_cast<float>(static_cast<int32_t>(magnitude));
+  return std::copysign(magnitude - whole >= 0.5f ? whole + 1.0f : whole, value);
+}
 inline double round_half_away(double value) { return std::round(value); }
 
 // Narrows a double so that a second rounding to a still smaller format gives what one rounding of

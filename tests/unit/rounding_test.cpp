@@ -36,6 +36,20 @@ TEST(Rounding, HalfEvenEverywhere) {
   EXPECT_TRUE(std::signbit(round_half_even(-0.25)));
 }
 
+TEST(Rounding, HalfAwayEverywhere) {
+  const auto expect_same = [](float x) {
+    const float got = round_half_away(x), expected = std::round(x);
+    if (std::isnan(x))
+      ASSERT_TRUE(std::isnan(got));
+    else
+      ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << x;
+  };
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099)
+    expect_same(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  for (const float x : {0.49999997f, 0.5f, 0.50000006f, 2.4999998f, 127.5f, 8388607.5f, 8388609.0f})
+    expect_same(x), expect_same(-x);
+}
+
 TEST(Rounding, NarrowToOddKeepsTiesApart) {
   const double tie = 1.0 + 0x1p-11;  // halfway between two halves
   EXPECT_EQ(float_to_half(narrow_to_odd(tie)), 0x3c00);
