@@ -1,6 +1,6 @@
 """Quantisation side by side with ONNX Runtime, ai-edge-quantizer and the TensorFlow converter.
 
-    python benchmarks/quantize_vs_peers.py [--part accuracy|calibration|weights] [--only GLOB] [--out DIR]
+    python benchmarks/quantize_vs_peers.py [--part accuracy|calibration|weights] [--only GLOB] [--tool GLOB] [--out DIR]
         [--edgecompile PATH] [--ptq-python PYTHON] [--tf-python PYTHON] [--images N]
 
 accuracy     int8 networks on 2,000 CIFAR-10 test images, 200 calibration images (the first 20 of each class)
@@ -254,6 +254,8 @@ class Table:
         self.args, self.rows = args, []
 
     def add(self, key: dict, make) -> None:
+        if self.args.tool and not any(fnmatch.fnmatch(key["tool"], glob) for glob in self.args.tool):
+            return
         try:
             row = key | make()
         except (RuntimeError, ValueError, OSError) as error:
@@ -408,6 +410,14 @@ def markdown(part: str, rows: list[dict]) -> list[str]:
     return lines
 
 
+def merged(old: list[dict], new: list[dict]) -> list[dict]:
+    """New rows in the place of old ones for the same thing."""
+    keys = ("network", "how", "images", "tool")
+    fresh = {tuple(row.get(key) for key in keys): row for row in new}
+    rows = [fresh.pop(tuple(row.get(key) for key in keys), row) for row in old]
+    return rows + list(fresh.values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -416,6 +426,7 @@ def main() -> int:
     parser.add_argument("--tf-python", help="Python with TensorFlow")
     parser.add_argument("--part", action="append", choices=list(COLUMNS))
     parser.add_argument("--only", action="append", help="networks by name")
+    parser.add_argument("--tool", action="append", help="quantisers by name: only their rows are made anew")
     parser.add_argument("--images", type=int, default=0, help="score about this many test images (default: all)")
     parser.add_argument("--entropy-images", type=int, default=100, help="largest set for ONNX Runtime's Entropy: 67 MB per image")
     parser.add_argument("--threads", type=int, default=2)
@@ -430,10 +441,10 @@ def main() -> int:
 
     parts = {"accuracy": accuracy_part, "calibration": calibration_part, "weights": weights_part}
     record_path = args.out / "quantize.json" if args.out else None
-    results = json.loads(record_path.read_text())["parts"] if record_path and record_path.exists() and args.part else {}
+    results = json.loads(record_path.read_text())["parts"] if record_path and record_path.exists() else {}
     with tempfile.TemporaryDirectory() as scratch:
         for part in args.part or parts:
-            results[part] = parts[part](args, pathlib.Path(scratch))
+            results[part] = merged(results.get(part, []), parts[part](args, pathlib.Path(scratch)))
     setup = describe_setup("onnxruntime", "ai-edge-litert")
     lines = ["# Quantisation against its peers", "",
              f"{setup} {args.threads} threads for ours, as many as they like for the others. Seconds are those of the quantiser "
