@@ -28,6 +28,8 @@ struct CompileOptions {
   // Examples of the model's input: a picture, a folder of pictures or arrays, a .npy or .npz file,
   // a .txt list of files, or "random".
   std::string calibration_data;
+  // What was measured on them: written to a file, or read from one in place of the data.
+  std::string save_statistics, statistics;
   // How many of them to use; 0: all, at most 1000.
   int64_t calibration_samples = 0;
   // How ranges are chosen: "auto" (the default), "minmax", "average", "percentile", "mse", "kl".
@@ -57,6 +59,9 @@ struct CompileOptions {
   // How pictures get the input's size: "crop", "crop:256" (shorter side, then the middle) or
   // "stretch".
   std::string resize;
+  // Makes mean, std, colour order and layout part of the model, which then takes bytes: uint8 RGB
+  // pixels, channels last.
+  bool fold_preprocessing = false;
   // Interface of the quantised model: "float", "int8", "uint8" or, with 16-bit activations,
   // "int16". Empty: what the target has.
   std::string io_type;

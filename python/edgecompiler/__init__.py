@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from . import _native
-from ._compile import CompileResult, compile, named_shapes, optimize
+from ._compile import CompileResult, compile, evaluate, named_shapes, optimize
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
 from .ir import IRGraph
 
@@ -28,6 +28,7 @@ __all__ = [
     "QuantizationError",
     "UnsupportedOpError",
     "compile",
+    "evaluate",
     "load",
     "optimize",
     "parse_ir",

@@ -52,10 +52,13 @@ class Graph:
 _Feed = tuple[str, str, list[int], Any]  # input name, element type, shape, buffer
 _Description = tuple[str, str, Optional[list[_Dim]], Optional[_Quant]]
 
-class Quantization:
+class Options:
     texts: dict[str, str]
     numbers: dict[str, list[float]]
-    keep_float: list[str]
+    flags: dict[str, bool]
+    lists: dict[str, list[str]]
+    input_shapes: dict[str, list[int]]
+    dims: dict[str, int]
     def __init__(self) -> None: ...
 
 class Session:
@@ -75,39 +78,10 @@ class Session:
     def close(self) -> None: ...
 
 def load(path: str, input_shapes: dict[str, list[int]], dims: dict[str, int]) -> Graph: ...
-def compile(
-    path: str,
-    target: str,
-    output: str,
-    input_shapes: dict[str, list[int]],
-    dims: dict[str, int],
-    passes: str,
-    disable_pass: Sequence[str],
-    keep_io_layout: bool,
-    quantization: Quantization,
-) -> str: ...
-def optimize(
-    path: str,
-    target: str,
-    output: str,
-    input_shapes: dict[str, list[int]],
-    dims: dict[str, int],
-    passes: str,
-    disable_pass: Sequence[str],
-    keep_io_layout: bool,
-    quantization: Quantization,
-) -> str: ...
-def quantize(
-    path: str,
-    target: str,
-    output: str,
-    input_shapes: dict[str, list[int]],
-    dims: dict[str, int],
-    passes: str,
-    disable_pass: Sequence[str],
-    keep_io_layout: bool,
-    quantization: Quantization,
-) -> str: ...
+def compile(paths: Sequence[str], options: Options) -> str: ...
+def optimize(path: str, options: Options) -> str: ...
+def quantize(path: str, options: Options) -> str: ...
+def evaluate(path: str, options: Options) -> str: ...
 def save(graph: Graph, path: str) -> None: ...
 def parse_ir(text: str) -> Graph: ...
 def nearest_names(wanted: str, known: Sequence[str]) -> list[str]: ...

@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "driver/compile.h"
+#include "driver/evaluate.h"
 #include "driver/load.h"
 #include "driver/save.h"
 #include "ir/text.h"
@@ -26,24 +27,43 @@ GraphPtr load(const std::string& path, Shapes input_shapes, std::map<std::string
   return GraphPtr(std::move(model->graph));
 }
 
-// The keywords of quantisation by name; what is not there keeps its default.
-struct Quantization {
+// Keywords by name; what is not there keeps its default.
+struct Options {
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
-  std::vector<std::string> keep_float;
+  std::map<std::string, bool> flags;
+  std::map<std::string, std::vector<std::string>> lists;
+  Shapes input_shapes;
+  std::map<std::string, int64_t> dims;
 };
 
-void set_quantization(CompileOptions& options, const Quantization& given) {
+template <class Map>
+typename Map::mapped_type value_of(const Map& map, const char* key,
+                                   typename Map::mapped_type otherwise) {
+  const auto found = map.find(key);
+  return found == map.end() ? otherwise : found->second;
+}
+
+CompileOptions compile_options(const Options& given) {
+  CompileOptions options;
   const auto text = [&](const char* key, std::string& field) {
-    if (const auto found = given.texts.find(key); found != given.texts.end()) field = found->second;
+    field = value_of(given.texts, key, field);
   };
-  const auto numbers = [&](const char* key) {
-    const auto found = given.numbers.find(key);
-    return found == given.numbers.end() ? std::vector<double>() : found->second;
+  const auto flag = [&](const char* key, bool& field) {
+    field = value_of(given.flags, key, field);
   };
+  const auto number = [&](const char* key, auto& field) {
+    const std::vector<double> values = value_of(given.numbers, key, {});
+    if (!values.empty()) field = static_cast<std::decay_t<decltype(field)>>(values[0]);
+  };
+  text("target", options.target);
+  text("output", options.output);
+  text("passes", options.passes);
   text("quantize", options.quantize);
   text("calibration_data", options.calibration_data);
   text("calibration_method", options.calibration_method);
+  text("save_statistics", options.save_statistics);
+  text("statistics", options.statistics);
   text("pixel_range", options.pixel_range);
   text("input_layout", options.input_layout);
   text("color", options.color);
@@ -55,67 +75,94 @@ void set_quantization(CompileOptions& options, const Quantization& given) {
   text("correct_bias", options.correct_bias);
   text("adapt_rounding", options.adapt_rounding);
   text("effort", options.effort);
-  const auto number = [&](const char* key, double& field) {
-    if (const auto values = numbers(key); !values.empty()) field = values[0];
-  };
+  text("edgetpu_rules", options.edgetpu_rules);
+  number("calibration_samples", options.calibration_samples);
   number("calibration_percentile", options.calibration_percentile);
   number("max_drop", options.max_drop);
   number("min_sqnr", options.min_sqnr);
-  options.mean = numbers("mean");
-  options.std = numbers("std");
-  if (const auto count = numbers("calibration_samples"); !count.empty())
-    options.calibration_samples = static_cast<int64_t>(count[0]);
-  options.keep_float = given.keep_float;
+  number("edgetpu_runtime", options.edgetpu_runtime);
+  number("segments", options.segments);
+  number("threads", options.threads);
+  options.mean = value_of(given.numbers, "mean", {});
+  options.std = value_of(given.numbers, "std", {});
+  flag("keep_io_layout", options.keep_io_layout);
+  flag("fold_preprocessing", options.fold_preprocessing);
+  flag("strict", options.strict);
+  flag("edgetpu_compiler", options.edgetpu_compiler);
+  options.keep_float = value_of(given.lists, "keep_float", {});
+  options.disable_pass = value_of(given.lists, "disable_pass", {});
+  options.input_shapes = given.input_shapes;
+  options.dims = given.dims;
+  return options;
+}
+
+template <class T>
+T value_or_fail(Result<T> result, DiagnosticSink& sink, const std::string& path,
+                const std::string& target) {
+  if (result.ok()) return std::move(result).value();
+  if (!sink.has_errors()) sink.report(result.error().diagnostic());
+  throw Failure(sink.diagnostics(), path, target);
 }
 
 using CompileFn = Result<CompileReport> (*)(const std::filesystem::path&, const CompileOptions&,
                                             DiagnosticSink&);
 
 // Runs one of the driver's file-to-file functions; gives its report as JSON text.
-std::string run_compile(CompileFn function, const std::string& path, CompileOptions options) {
-  DiagnosticSink sink;
-  const Result<CompileReport> report = function(path, options, sink);
-  if (!report.ok()) {
-    if (!sink.has_errors()) sink.report(report.error().diagnostic());
-    throw Failure(sink.diagnostics(), path, options.target);
-  }
-  return compile_json(*report);
-}
-
 void bind_compile(py::module_& module, const char* name, CompileFn function) {
   module.def(
       name,
-      [function](const std::string& path, const std::string& target, const std::string& output,
-                 Shapes input_shapes, std::map<std::string, int64_t> dims,
-                 const std::string& passes, std::vector<std::string> disable_pass,
-                 bool keep_io_layout, const Quantization& quantization) {
-        CompileOptions options;
-        options.target = target;
-        options.output = output;
-        options.input_shapes = std::move(input_shapes);
-        options.dims = std::move(dims);
-        options.passes = passes;
-        options.disable_pass = std::move(disable_pass);
-        options.keep_io_layout = keep_io_layout;
-        set_quantization(options, quantization);
-        return run_compile(function, path, std::move(options));
+      [function](const std::string& path, const Options& given) {
+        const CompileOptions options = compile_options(given);
+        DiagnosticSink sink;
+        return compile_json(
+            value_or_fail(function(path, options, sink), sink, path, options.target));
       },
-      py::arg("path"), py::arg("target"), py::arg("output"), py::arg("input_shapes"),
-      py::arg("dims"), py::arg("passes"), py::arg("disable_pass"), py::arg("keep_io_layout"),
-      py::arg("quantization"), py::call_guard<py::gil_scoped_release>());
+      py::arg("path"), py::arg("options"), py::call_guard<py::gil_scoped_release>());
+}
+
+std::string compile_all(const std::vector<std::string>& paths, const Options& given) {
+  const CompileOptions options = compile_options(given);
+  DiagnosticSink sink;
+  const std::string path = paths.empty() ? std::string() : paths.front();
+  return compile_json(std::span<const CompileReport>(
+      value_or_fail(compile_models(paths, options, sink), sink, path, options.target)));
+}
+
+std::string evaluate(const std::string& path, const Options& given) {
+  const CompileOptions options = compile_options(given);
+  EvaluateOptions what;
+  what.data = value_of(given.texts, "data", {});
+  what.reference = value_of(given.texts, "reference", {});
+  what.labels = value_of(given.texts, "labels", {});
+  what.confusion = value_of(given.flags, "confusion", false);
+  const auto number = [&](const char* key) {
+    const std::vector<double> values = value_of(given.numbers, key, {});
+    return values.empty() ? int64_t{0} : static_cast<int64_t>(values[0]);
+  };
+  what.label_offset = number("label_offset");
+  what.samples = number("samples");
+  DiagnosticSink sink;
+  return evaluate_json(
+      value_or_fail(evaluate_model(path, what, options, sink), sink, path, options.target));
 }
 
 }  // namespace
 
 void bind_model(py::module_& module) {
-  py::class_<Quantization>(module, "Quantization")
+  py::class_<Options>(module, "Options")
       .def(py::init<>())
-      .def_readwrite("texts", &Quantization::texts)
-      .def_readwrite("numbers", &Quantization::numbers)
-      .def_readwrite("keep_float", &Quantization::keep_float);
+      .def_readwrite("texts", &Options::texts)
+      .def_readwrite("numbers", &Options::numbers)
+      .def_readwrite("flags", &Options::flags)
+      .def_readwrite("lists", &Options::lists)
+      .def_readwrite("input_shapes", &Options::input_shapes)
+      .def_readwrite("dims", &Options::dims);
   module.def("load", &load, py::arg("path"), py::arg("input_shapes"), py::arg("dims"),
              py::call_guard<py::gil_scoped_release>());
-  bind_compile(module, "compile", &compile_model);
+  module.def("compile", &compile_all, py::arg("paths"), py::arg("options"),
+             py::call_guard<py::gil_scoped_release>());
+  module.def("evaluate", &evaluate, py::arg("path"), py::arg("options"),
+             py::call_guard<py::gil_scoped_release>());
   bind_compile(module, "optimize", &optimize_model);
   bind_compile(module, "quantize", &quantize_model);
   module.def(

@@ -114,3 +114,91 @@ def test_missing_model_and_overwriting(model, tmp_path):
     with pytest.raises(EdgeCompilerError, match="itself"):
         edgecompiler.optimize(model, model)
     assert model.read_text() == TEXT
+
+
+def test_samples_of_every_form(network, tmp_path):
+    rows = samples(12)
+
+    def compiled(data):
+        out = tmp_path / "net.tflite"
+        result = edgecompiler.compile(network, "tflite", quantize="ptq", calibration_data=data, output=out)
+        return str(result.report["quantization"]["accuracy"])
+
+    def generator():
+        yield from rows
+
+    forms = [rows[:, 0], list(rows), generator(), {"x": rows[:, 0]}, [(row,) for row in rows], iter([{"x": r} for r in rows])]
+    assert len({compiled(form) for form in forms}) == 1
+    with pytest.raises(ValueError, match="no samples"):
+        compiled(iter([]))
+    with pytest.raises(QuantizationError, match="sample_00000001") as caught:
+        compiled([rows[0], rows[1][:, :2]])
+    assert caught.value.code == "EC4003"
+
+
+TWO_INPUTS = """graph @two(%a: f32[1,4], %b: f32[1,4]) -> (y = %y) {
+  %y = add(%a, %b)
+}
+"""
+
+
+def test_samples_for_several_inputs(tmp_path):
+    path = tmp_path / "two.ecir"
+    path.write_text("ecir 1\n" + TWO_INPUTS)
+    rows = np.random.default_rng(1).normal(size=(12, 1, 4)).astype(np.float32)
+    for data in ({"a": rows[:, 0], "b": rows[:, 0]}, [(r, r) for r in rows], ({"b": r, "a": r} for r in rows)):
+        out = tmp_path / "two.tflite"
+        report = edgecompiler.compile(path, "tflite", quantize="ptq", calibration_data=data, output=out).report
+        assert report["quantization"]["calibration_samples"] == 11
+    with pytest.raises(QuantizationError, match="'b'"):
+        edgecompiler.compile(path, "tflite", quantize="ptq", calibration_data={"a": rows[:, 0]}, output=tmp_path / "no.tflite")
+    assert not (tmp_path / "no.tflite").exists()
+
+
+def test_statistics_folding_and_threads(network, tmp_path):
+    first, second = tmp_path / "first.tflite", tmp_path / "second.tflite"
+    statistics = tmp_path / "s.json"
+    edgecompiler.compile(network, "tflite", quantize="ptq", calibration_data=samples(12)[:, 0], output=first,
+                         save_statistics=statistics, threads=2)
+    edgecompiler.compile(network, "tflite", quantize="ptq", statistics=statistics, output=second)
+    assert first.read_bytes() == second.read_bytes()
+    folded = edgecompiler.compile(network, "tflite", fold_preprocessing=True, mean=127.5, std=127.5, output=first)
+    assert folded.report["inputs"][0]["dtype"] == "u8"
+
+
+def test_coral_options_and_models_together(network, tmp_path):
+    other = tmp_path / "other.ecir"
+    other.write_text(network.read_text())
+    results = edgecompiler.compile([network, other], "coral", quantize="ptq", calibration_data=samples(12)[:, 0], output=tmp_path,
+                                   edgetpu_runtime=13, edgetpu_rules="published", strict=True)
+    assert [r.ops_fallback for r in results] == [0, 0]
+    assert sorted(p.name for p in tmp_path.glob("*.tflite")) == ["net_coral.tflite", "other_coral.tflite"]
+    with pytest.raises(EdgeCompilerError, match="one model at a time"):
+        edgecompiler.compile([network, other], "tflite")
+    with pytest.raises(EdgeCompilerError):
+        edgecompiler.compile(network, "coral", quantize="ptq", calibration_data=samples(12)[:, 0], edgetpu_rules="none")
+
+
+SCORES = """graph @scores(%x: f32[1,3,4,4]) -> (y = %y) {
+  %axes = const i64[2] dense[2,3]
+  %y = reduce_mean(%x, %axes) {keep_dims=false}
+}
+"""
+
+
+def test_evaluate(tmp_path):
+    graph = parse_ir("ecir 1\n" + SCORES)
+    rows = np.zeros((6, 3, 4, 4), np.float32)
+    for i in range(6):
+        rows[i, i % 3] = 1
+    report = edgecompiler.evaluate(graph, rows, labels=[0, 1, 2, 0, 1, 1], confusion=True)
+    assert report["samples"] == 6 and report["model"]["top1"] == pytest.approx(5 / 6)
+    assert {"label": "1", "predicted": "2", "count": 1} in report["model"]["confusion"]
+    out = tmp_path / "scores.tflite"
+    edgecompiler.compile(graph, "tflite", quantize="ptq", calibration_data=rows, output=out)
+    report = edgecompiler.evaluate(out, rows, reference=graph, threads=2, num_samples=3)
+    assert report["samples"] == 3 and report["outputs"][0]["top1_agreement"] == 1.0
+    with pytest.raises(EdgeCompilerError, match="nothing to compare"):
+        edgecompiler.evaluate(graph, rows)
+    with pytest.raises(QuantizationError, match="3 labels for 6 samples"):
+        edgecompiler.evaluate(graph, rows, labels=[0, 1, 2])

@@ -1,6 +1,7 @@
-// The public functions of compile.h.
+// The public functions of compile.h and evaluate.h.
 #include "driver/check.h"
 #include "driver/compile.h"
+#include "driver/evaluate.h"
 #include "driver/inspect.h"
 #include "driver/raise.h"
 #include "edgecompiler/compile.h"
@@ -25,6 +26,12 @@ CompileResult compile(const std::string& model, const CompileOptions& options) {
 CompileResult optimize(const std::string& model, const CompileOptions& options) {
   DiagnosticSink sink;
   return result_of(value_or_raise(optimize_model(model, options, sink), sink), sink);
+}
+
+std::string evaluate(const std::string& model, const EvaluateOptions& what,
+                     const CompileOptions& options) {
+  DiagnosticSink sink;
+  return evaluate_json(value_or_raise(evaluate_model(model, what, options, sink), sink));
 }
 
 std::string inspect(const std::string& model, const CompileOptions& options) {

@@ -10,6 +10,7 @@
 #include "driver/optimize.h"
 #include "driver/quantize.h"
 #include "driver/save.h"
+#include "driver/statistics.h"
 #include "driver/targets.h"
 #include "driver/tflite_output.h"
 #include "support/strings.h"
@@ -60,7 +61,9 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
     if (Status status = refuse_open_sizes(*loaded.graph); !status.ok())
       return std::move(status).error().file(model.string());
   report.before = summarize(*loaded.graph);
-  const ImportedModel imported = remember_import(*loaded.graph);
+  EC_TRY(std::optional<quantize::FoldedInput> folded, fold_input(*loaded.graph, given));
+  ImportedModel imported = remember_import(*loaded.graph);
+  imported.folded = std::move(folded);
   const CompileOptions options = with_strategy_of_model(given, imported, report.target);
   EC_CHECK_OK(prepare_import(*loaded.graph, options));
   const std::string pipeline =
@@ -76,6 +79,7 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
   } else {
     EC_CHECK_OK(refuse_float(*loaded.graph, report.target));
   }
+  if (imported.folded) EC_CHECK_OK(quantize::bytes_at_input(*loaded.graph, imported.folded->input));
   report.after = summarize(*loaded.graph);
   return std::move(loaded.graph);
 }
@@ -150,8 +154,9 @@ Status check_together(std::span<const CompileReport> reports, const TargetInfo& 
 }  // namespace
 
 Result<std::vector<CompileReport>> compile_models(std::span<const std::string> models,
-                                                  const CompileOptions& options,
+                                                  const CompileOptions& given,
                                                   DiagnosticSink& sink) {
+  EC_TRY(const CompileOptions options, with_options_of_statistics(given));
   EC_TRY(const TargetInfo* target, find_target(options.target));
   EC_CHECK_OK(check_target_options(*target, options));
   std::vector<CompileReport> reports(models.size());
@@ -191,7 +196,7 @@ Result<CompileReport> compile_model(const fs::path& model, const CompileOptions&
 
 Result<CompileReport> quantize_model(const fs::path& model, const CompileOptions& given,
                                      DiagnosticSink& sink) {
-  CompileOptions options = given;
+  EC_TRY(CompileOptions options, with_options_of_statistics(given));
   if (options.quantize.empty()) options.quantize = "ptq";
   if (options.target == "cpu" || options.target == "auto") options.target = "tflite";
   EC_TRY(const TargetInfo* target, find_target(options.target));

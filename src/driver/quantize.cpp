@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "driver/statistics.h"
 #include "quantize/calibration/channels_last.h"
 #include "support/strings.h"
 
@@ -17,40 +18,22 @@ Error bad_choice(std::string_view option, const std::string& value, std::string_
       .hint(fmt::format("known: {}", known));
 }
 
-Result<Preprocessing> preprocessing_of(const CompileOptions& options) {
-  Preprocessing p;
-  p.mean = options.mean;
-  p.std = options.std;
-  if (options.pixel_range == "1" || options.pixel_range == "255")
-    p.pixel_range = options.pixel_range == "1" ? 1 : 255;
-  else if (!options.pixel_range.empty() && options.pixel_range != "auto")
-    return bad_choice("pixel-range", options.pixel_range, "auto, 1, 255");
-  const std::string layout = to_lower(options.input_layout);
-  if (layout == "nchw" || layout == "nhwc")
-    p.layout = layout == "nchw" ? Layout::ChannelsFirst : Layout::ChannelsLast;
-  else if (!layout.empty() && layout != "auto")
-    return bad_choice("input-layout", options.input_layout, "auto, nchw, nhwc");
-  const std::string color = to_lower(options.color);
-  if (color == "bgr")
-    p.color = quantize::ColorOrder::Bgr;
-  else if (!color.empty() && color != "rgb")
-    return bad_choice("color", options.color, "rgb, bgr");
-  if (!options.resize.empty()) EC_CHECK_OK(quantize::parse_resize(options.resize, p));
-  return p;
-}
-
 Result<quantize::IoType> io_type_of(const CompileOptions& options,
                                     const quantize::TargetSpec& spec) {
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   std::string name = options.io_type;
+  // Pixels are bytes.
+  if (name.empty() && options.fold_preprocessing && spec.integers_only) name = "uint8";
   if (name.empty()) name = strategy->float_activations ? "float" : spec.io_type;
   const std::optional<quantize::IoType> type = quantize::io_type_from_name(to_lower(name));
   if (!type) return bad_choice("io-type", name, "float, int8, uint8, int16");
   if (strategy->float_activations && *type != quantize::IoType::Float)
-    return bad_choice("io-type", name,
-                      fmt::format("float: activations are floats with --quantize {}",
-                                  strategy->name));
+    return bad_choice(
+        "io-type", name,
+        fmt::format("float: activations are floats with --quantize {}", strategy->name));
   const bool wide = options.quantize == "a16w8";
+  if (*type == quantize::IoType::Int16 && options.fold_preprocessing)
+    return bad_choice("io-type", name, "float with --fold-preprocessing: pixels are bytes");
   if (*type == quantize::IoType::Int16 && !wide)
     return bad_choice("io-type", name, "float, int8, uint8; int16 needs --quantize a16w8");
   if ((*type == quantize::IoType::Int8 || *type == quantize::IoType::Uint8) && wide)
@@ -121,6 +104,28 @@ std::vector<bool> turned_inputs(const Graph& graph) {
 
 }  // namespace
 
+Result<Preprocessing> preprocessing_of(const CompileOptions& options) {
+  Preprocessing p;
+  p.mean = options.mean;
+  p.std = options.std;
+  if (options.pixel_range == "1" || options.pixel_range == "255")
+    p.pixel_range = options.pixel_range == "1" ? 1 : 255;
+  else if (!options.pixel_range.empty() && options.pixel_range != "auto")
+    return bad_choice("pixel-range", options.pixel_range, "auto, 1, 255");
+  const std::string layout = to_lower(options.input_layout);
+  if (layout == "nchw" || layout == "nhwc")
+    p.layout = layout == "nchw" ? Layout::ChannelsFirst : Layout::ChannelsLast;
+  else if (!layout.empty() && layout != "auto")
+    return bad_choice("input-layout", options.input_layout, "auto, nchw, nhwc");
+  const std::string color = to_lower(options.color);
+  if (color == "bgr")
+    p.color = quantize::ColorOrder::Bgr;
+  else if (!color.empty() && color != "rgb")
+    return bad_choice("color", options.color, "rgb, bgr");
+  if (!options.resize.empty()) EC_CHECK_OK(quantize::parse_resize(options.resize, p));
+  return p;
+}
+
 bool wants_quantization(const CompileOptions& options) {
   return !options.quantize.empty() && options.quantize != "none";
 }
@@ -134,8 +139,11 @@ Status check_quantize_options(const CompileOptions& options, std::string_view ta
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
   EC_CHECK_OK(request_of(options, *spec));
+  if (!options.statistics.empty() && !options.save_statistics.empty())
+    return Error(Code::Usage, "--statistics and --save-statistics exclude each other")
+        .hint("measure with --calibration-data and --save-statistics, use with --statistics");
   const bool measures = options.max_drop >= 0 || options.min_sqnr >= 0;
-  if (options.calibration_data.empty() &&
+  if (options.calibration_data.empty() && options.statistics.empty() &&
       (strategy->samples == quantize::SampleUse::Needed ||
        (strategy->samples == quantize::SampleUse::Optional && measures)))
     return Error(Code::CalibrationDataNeeded,
@@ -167,6 +175,14 @@ Status refuse_float(const Graph& graph, std::string_view target) {
       .hint("add --quantize ptq --calibration-data FOLDER with some hundred examples of the input");
 }
 
+Result<std::optional<quantize::FoldedInput>> fold_input(Graph& graph,
+                                                        const CompileOptions& options) {
+  if (!options.fold_preprocessing) return std::optional<quantize::FoldedInput>();
+  EC_TRY(const Preprocessing preprocessing, preprocessing_of(options));
+  EC_TRY(quantize::FoldedInput folded, quantize::fold_preprocessing(graph, preprocessing));
+  return std::optional(std::move(folded));
+}
+
 ImportedModel remember_import(const Graph& graph) {
   ImportedModel model;
   for (const Tensor* input : graph.inputs()) model.inputs.push_back({input->name(), input->type()});
@@ -188,6 +204,40 @@ Status prepare_import(Graph& graph, const CompileOptions& options) {
   return options.quantize == "qat" ? quantize::expose_rounding(graph) : Status();
 }
 
+namespace {
+
+// Samples, or what was measured on them before.
+struct CalibrationData {
+  std::optional<quantize::Measurements> measurements;
+  std::unique_ptr<quantize::SampleSource> files, turned, samples;
+
+  Status open(const Graph& graph, const std::vector<quantize::ModelInput>& inputs,
+              const CompileOptions& options, const quantize::QuantizeRequest& request,
+              DiagnosticSink& sink) {
+    if (!options.statistics.empty()) {
+      EC_TRY(measurements, load_statistics(options.statistics));
+      Status fits = measurements->check(graph, measured_with(options));
+      if (!fits) return std::move(fits).error().file(options.statistics);
+      samples = quantize::played_back_samples(*measurements);
+      return {};
+    }
+    EC_TRY(files,
+           quantize::open_samples(options.calibration_data, inputs, request.preprocessing, sink));
+    turned = quantize::channels_last_samples(*files, turned_inputs(graph));
+    if (options.save_statistics.empty()) return samples = std::move(turned), Status();
+    EC_CHECK_OK(measurements.emplace().check(graph, measured_with(options)));
+    samples = quantize::recorded_samples(*turned, *measurements);
+    return {};
+  }
+
+  Status save(const CompileOptions& options) {
+    if (!measurements || options.save_statistics.empty()) return {};
+    return save_statistics(*measurements, options);
+  }
+};
+
+}  // namespace
+
 Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
                                                 const ImportedModel& model,
                                                 const CompileOptions& options,
@@ -196,6 +246,10 @@ Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
   EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
   EC_TRY(const quantize::TargetSpec* spec, spec_of(target));
   EC_TRY(quantize::QuantizeRequest request, request_of(options, *spec));
+  if (model.folded) {
+    request.preprocessing = model.folded->rest;
+    request.pixel_input = model.folded->input;
+  }
   // Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
   std::vector<quantize::ModelInput> used;
   for (const Tensor* input : graph->inputs()) {
@@ -205,16 +259,16 @@ Result<quantize::QuantizeReport> quantize_graph(std::unique_ptr<Graph>& graph,
       return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
     used.push_back(*same);
   }
-  std::unique_ptr<quantize::SampleSource> source, samples;
-  if (strategy->samples != quantize::SampleUse::Unused && !options.calibration_data.empty()) {
-    EC_TRY(source,
-           quantize::open_samples(options.calibration_data, used, request.preprocessing, sink));
-    samples = quantize::channels_last_samples(*source, turned_inputs(*graph));
-    request.samples = samples.get();
+  CalibrationData data;
+  const bool given = !options.calibration_data.empty() || !options.statistics.empty();
+  if (strategy->samples != quantize::SampleUse::Unused && given) {
+    EC_CHECK_OK(data.open(*graph, used, options, request, sink));
+    request.samples = data.samples.get();
   }
   request.recorded = model.recorded;
   request.form = form;
   EC_TRY(quantize::QuantizeResult result, strategy->run(*graph, request, sink));
+  EC_CHECK_OK(data.save(options));
   graph = std::move(result.graph);
   return std::move(result.report);
 }

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "edgecompiler/options.h"
 #include "ir/graph.h"
+#include "quantize/fold_preprocessing.h"
 #include "quantize/strategy.h"
 #include "support/result.h"
 
 namespace ec {
+
+// How pictures become the input. Usage: a value that is none of those known.
+Result<quantize::Preprocessing> preprocessing_of(const CompileOptions& options);
 
 // Whether the options ask for quantisation.
 bool wants_quantization(const CompileOptions& options);
@@ -22,7 +27,12 @@ struct ImportedModel {
   std::vector<quantize::ModelInput> inputs;  // samples are in their order of dimensions
   quantize::RecordedWeights recorded;
   bool has_rounding_pairs = false;
+  std::optional<quantize::FoldedInput> folded;
 };
+// Makes the preprocessing part of the graph where the options ask for it; before
+// remember_import().
+Result<std::optional<quantize::FoldedInput>> fold_input(Graph& graph,
+                                                        const CompileOptions& options);
 ImportedModel remember_import(const Graph& graph);
 // A model that carries its quantisation keeps it, unless something else is asked for.
 CompileOptions with_strategy_of_model(const CompileOptions& given, const ImportedModel& model,

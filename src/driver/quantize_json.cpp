@@ -7,6 +7,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What the terminal shows of them.
+constexpr size_t kWorstLayers = 10;
+
 Json error_json(const quantize::ErrorStatistics& error) {
   return {{"sqnr_db", error.sqnr_db()},
           {"cosine", error.cosine()},
@@ -31,7 +34,11 @@ Json layer_json(const quantize::LayerAccuracy& layer) {
 }
 
 Json accuracy_json(const quantize::AccuracyReport& accuracy) {
-  Json outputs = Json::array(), layers = Json::array();
+  Json inputs = Json::array(), outputs = Json::array(), layers = Json::array();
+  Json worst = Json::array();
+  for (const quantize::LayerAccuracy& input : accuracy.inputs) inputs.push_back(layer_json(input));
+  for (const quantize::LayerAccuracy* layer : accuracy.ranked())
+    if (worst.size() < kWorstLayers) worst.push_back(layer->name);
   for (const quantize::OutputAccuracy& output : accuracy.outputs) {
     Json json{{"name", output.name}};
     json.update(error_json(output.error));
@@ -39,10 +46,9 @@ Json accuracy_json(const quantize::AccuracyReport& accuracy) {
     outputs.push_back(std::move(json));
   }
   for (const quantize::LayerAccuracy& layer : accuracy.layers) layers.push_back(layer_json(layer));
-  return {{"samples", accuracy.samples},
-          {"held_out", accuracy.held_out},
-          {"outputs", std::move(outputs)},
-          {"layers", std::move(layers)}};
+  return {{"samples", accuracy.samples},      {"held_out", accuracy.held_out},
+          {"inputs", std::move(inputs)},      {"outputs", std::move(outputs)},
+          {"worst_layers", std::move(worst)}, {"layers", std::move(layers)}};
 }
 
 }  // namespace

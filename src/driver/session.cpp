@@ -38,6 +38,7 @@ Result<OpenedSession> open_session(const std::filesystem::path& path, const Comp
   EC_TRY(LoadedModel model, load_model(path, options, sink));
   EC_TRY(const bool is_code, is_edgetpu_code(path, sink));
   OpenedSession opened;
+  opened.metadata = model.graph->metadata();
   if (is_code) {
     EC_CHECK_OK(open_code(path, *model.graph, *target, options, opened));
   } else {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ struct OpenedSession {
   PipelineReport passes;
   double open_ms = 0;  // everything until ready
   std::string device = "CPU";
+  std::map<std::string, std::string> metadata;  // of the model as loaded
 };
 
 // Edge TPU code runs on the device with target `coral` or `auto`, everything else on the CPU. With

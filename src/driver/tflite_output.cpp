@@ -5,6 +5,7 @@
 #include "driver/self_check.h"
 #include "edgecompiler/version.h"
 #include "frontend/tflite/tflite.h"
+#include "quantize/preprocessing_keys.h"
 #include "support/sha256.h"
 
 namespace ec {
@@ -35,16 +36,23 @@ std::string options_text(const CompileOptions& options) {
                       options.balance, options.correct_bias, options.effort);
   text += fmt::format(";adapt_rounding={}", options.adapt_rounding);
   text += fmt::format(";max_drop={};min_sqnr={}", options.max_drop, options.min_sqnr);
+  text += fmt::format(";fold_preprocessing={}", options.fold_preprocessing);
   return text + ";stop_after=" + options.stop_after;
 }
 
-Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOptions& options) {
+Result<TfliteWriteOptions> write_options(const Graph& graph, const fs::path& model,
+                                         const CompileOptions& options) {
   TfliteWriteOptions result;
   result.fuse_pool_activations = options.target != "coral";
   EC_TRY(const Blob source, map_file(model));
   result.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                        {"options_sha256", sha256_hex(options_text(options))},
                        {"source_sha256", sha256_hex(source.bytes())}};
+  // What whoever feeds the file needs to know.
+  for (const std::string_view key :
+       {quantize::kPreprocessingKey, quantize::kFoldedPreprocessingKey})
+    if (const auto found = graph.metadata().find(std::string(key)); found != graph.metadata().end())
+      result.entries.insert(*found);
   return result;
 }
 
@@ -52,7 +60,7 @@ Result<TfliteWriteOptions> write_options(const fs::path& model, const CompileOpt
 
 Result<Blob> encode_output(const Graph& graph, const fs::path& model, const CompileOptions& options,
                            DiagnosticSink& sink, TfliteSummary* summary) {
-  EC_TRY(const TfliteWriteOptions write, write_options(model, options));
+  EC_TRY(const TfliteWriteOptions write, write_options(graph, model, options));
   return encode_tflite(graph, write, sink, summary);
 }
 

@@ -5,49 +5,13 @@
 #include <limits>
 
 #include "ops/op_def.h"
+#include "quantize/measurements.h"
 #include "runtime/executor.h"
 
 namespace ec::quantize {
 namespace {
 
 constexpr double kBestSqnr = 120.0;
-
-void add_errors(ErrorStatistics& error, std::span<const float> expected,
-                std::span<const float> got) {
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double e = static_cast<double>(expected[i]), g = static_cast<double>(got[i]);
-    const double difference = e - g;
-    error.signal += e * e;
-    error.noise += difference * difference;
-    error.product += e * g;
-    error.quantized += g * g;
-    error.largest = std::max(error.largest, std::abs(difference));
-  }
-  error.count += static_cast<int64_t>(expected.size());
-}
-
-// Rows whose largest element is at the same place in both.
-struct Agreement {
-  int64_t same = 0, rows = 0;
-
-  void add(std::span<const float> a, std::span<const float> b, size_t classes) {
-    for (size_t at = 0; at + classes <= a.size(); at += classes, ++rows) {
-      const auto top = [&](std::span<const float> values) {
-        const auto row = values.subspan(at, classes);
-        return std::max_element(row.begin(), row.end()) - row.begin();
-      };
-      same += top(a) == top(b);
-    }
-  }
-};
-
-// [batch, classes], with dimensions of one between.
-bool is_scores(const std::vector<int64_t>& shape) {
-  if (shape.empty() || shape.back() < 2) return false;
-  for (size_t d = 1; d + 1 < shape.size(); ++d)
-    if (shape[d] != 1) return false;
-  return true;
-}
 
 class OutputComparison {
  public:
@@ -57,21 +21,15 @@ class OutputComparison {
   void see(const std::vector<Value>& expected, const std::vector<Value>& got) {
     for (size_t i = 0; i < expected.size(); ++i) {
       if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
-      add_errors(errors_[i], expected[i].as<float>(), got[i].as<float>());
-      const auto& shape = expected[i].shape;
-      if (is_scores(shape))
-        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(),
-                          static_cast<size_t>(shape.back()));
+      errors_[i].add(expected[i].as<float>(), got[i].as<float>());
+      if (const size_t classes = score_classes(expected[i].shape))
+        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(), classes);
     }
   }
   std::vector<OutputAccuracy> outputs() const {
     std::vector<OutputAccuracy> outputs;
-    for (size_t i = 0; i < names_.size(); ++i) {
-      outputs.push_back({names_[i], errors_[i], std::nullopt});
-      if (agreement_[i].rows > 0)
-        outputs.back().top1_agreement =
-            static_cast<double>(agreement_[i].same) / static_cast<double>(agreement_[i].rows);
-    }
+    for (size_t i = 0; i < names_.size(); ++i)
+      outputs.push_back({names_[i], errors_[i], agreement_[i].share()});
     return outputs;
   }
 
@@ -130,7 +88,7 @@ class Comparison {
       row_[i] = scale * static_cast<float>(stored[i] - zero);
       error.clipped += expected[i] < low || expected[i] > high;
     }
-    add_errors(error, expected, row_);
+    error.add(expected, row_);
     stored.clear();
   }
 
@@ -140,20 +98,25 @@ class Comparison {
 
   AccuracyReport report() const {
     AccuracyReport report;
+    const auto describe = [&](const Tensor* tensor, std::string_view name, std::string_view op) {
+      const QuantParams& params = *params_[plan_.stored_form(tensor)];
+      LayerAccuracy layer;
+      layer.name = name;
+      layer.op = op;
+      layer.tensor = tensor->name();
+      layer.scale = params.scales[0];
+      layer.zero_point = params.zero_points[0];
+      layer.error = errors_[tensor->id()];
+      return layer;
+    };
+    for (const Tensor* input : graph_.inputs())
+      if (errors_[input->id()].count > 0)
+        report.inputs.push_back(describe(input, input->name(), "input"));
     for (const Operation* op : graph_.topological())
       for (const Tensor* tensor : op->outputs()) {
-        const ErrorStatistics& error = errors_[tensor->id()];
-        if (error.count == 0) continue;
-        const QuantParams& params = *params_[plan_.stored_form(tensor)];
-        LayerAccuracy layer;
-        layer.name = op->location().name();
-        layer.op = op->def().name;
-        layer.tensor = tensor->name();
-        layer.operation = op->id();
-        layer.scale = params.scales[0];
-        layer.zero_point = params.zero_points[0];
-        layer.error = error;
-        report.layers.push_back(std::move(layer));
+        if (errors_[tensor->id()].count == 0) continue;
+        report.layers.push_back(describe(tensor, op->location().name(), op->def().name));
+        report.layers.back().operation = op->id();
       }
     report.outputs = outputs_.outputs();
     return report;
@@ -195,14 +158,70 @@ double ErrorStatistics::cosine() const {
 double ErrorStatistics::rmse() const {
   return count > 0 ? std::sqrt(noise / static_cast<double>(count)) : 0.0;
 }
+double ErrorStatistics::mean_error() const {
+  return count > 0 ? absolute / static_cast<double>(count) : 0.0;
+}
 double ErrorStatistics::clip_rate() const {
   return count > 0 ? static_cast<double>(clipped) / static_cast<double>(count) : 0.0;
 }
 
-Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
-                                        const Conversion& simulated, const FormParams& params,
-                                        SampleSource& source, std::span<const size_t> samples,
-                                        int threads) {
+void ErrorStatistics::add(std::span<const float> expected, std::span<const float> got) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double e = static_cast<double>(expected[i]), g = static_cast<double>(got[i]);
+    const double difference = e - g;
+    signal += e * e;
+    noise += difference * difference;
+    product += e * g;
+    quantized += g * g;
+    largest = std::max(largest, std::abs(difference));
+    absolute += std::abs(difference);
+  }
+  count += static_cast<int64_t>(expected.size());
+}
+
+size_t score_classes(std::span<const int64_t> shape) {
+  if (shape.empty()) return 0;
+  size_t classes = 0;
+  for (const int64_t size : shape.size() == 1 ? shape : shape.subspan(1)) {
+    if (size == 1) continue;
+    if (classes != 0 || size < 1) return 0;
+    classes = static_cast<size_t>(size);
+  }
+  return classes;
+}
+
+void Agreement::add(std::span<const float> a, std::span<const float> b, size_t classes) {
+  for (size_t at = 0; at + classes <= a.size(); at += classes, ++rows) {
+    const auto top = [&](std::span<const float> values) {
+      const auto row = values.subspan(at, classes);
+      return std::max_element(row.begin(), row.end()) - row.begin();
+    };
+    same += top(a) == top(b);
+  }
+}
+
+std::vector<const LayerAccuracy*> AccuracyReport::ranked() const {
+  std::vector<const LayerAccuracy*> order;
+  for (const LayerAccuracy& layer : layers) order.push_back(&layer);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    if (a->mixes_ranges != b->mixes_ranges) return a->mixes_ranges;
+    if (a->own_share && b->own_share) return *a->own_share > *b->own_share;
+    return a->error.sqnr_db() < b->error.sqnr_db();
+  });
+  return order;
+}
+
+std::optional<double> Agreement::share() const {
+  if (rows == 0) return std::nullopt;
+  return static_cast<double>(same) / static_cast<double>(rows);
+}
+
+namespace {
+
+Result<AccuracyReport> compare_runs(const Graph& graph, const Plan& plan,
+                                    const Conversion& simulated, const FormParams& params,
+                                    SampleSource& source, std::span<const size_t> samples,
+                                    int threads) {
   Comparison comparison(graph, plan, simulated, params);
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto rounded, executor_of(
@@ -222,6 +241,7 @@ Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
     std::vector<ConstView> views;
     for (const Value& value : values) views.push_back(value.view());
     EC_TRY(const std::vector<Value> got, rounded->run(views));
+    for (size_t i = 0; i < views.size(); ++i) comparison.see_float(*graph.inputs()[i], views[i]);
     EC_TRY(const std::vector<Value> expected, exact->run(views));
     comparison.see_outputs(expected, got);
   }
@@ -230,7 +250,7 @@ Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
   return report;
 }
 
-Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
+Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
                                        int threads) {
   OutputComparison comparison(exact);
@@ -249,6 +269,27 @@ Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
   report.outputs = comparison.outputs();
   report.samples = samples.size();
   return report;
+}
+
+}  // namespace
+
+Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
+                                        const Conversion& simulated, const FormParams& params,
+                                        SampleSource& source, std::span<const size_t> samples,
+                                        int threads) {
+  const auto measure = [&] {
+    return compare_runs(graph, plan, simulated, params, source, samples, threads);
+  };
+  Measurements* measurements = source.measurements();
+  return measurements != nullptr ? measurements->accuracy(graph, measure) : measure();
+}
+
+Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
+                                       SampleSource& source, std::span<const size_t> samples,
+                                       int threads) {
+  const auto measure = [&] { return compare_outputs(exact, changed, source, samples, threads); };
+  Measurements* measurements = source.measurements();
+  return measurements != nullptr ? measurements->accuracy(exact, measure) : measure();
 }
 
 }  // namespace ec::quantize

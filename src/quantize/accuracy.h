@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,29 @@ struct ErrorStatistics {
   double signal = 0, noise = 0;  // sums of squares: of the float values, of the differences
   double product = 0, quantized = 0;
   double largest = 0;   // difference
+  double absolute = 0;  // sum of differences
   int64_t clipped = 0;  // float values outside the integer range
   int64_t count = 0;
 
   double sqnr_db() const;  // 10 log10(signal / noise); at most 120
   double cosine() const;
   double rmse() const;
+  double mean_error() const;
   double clip_rate() const;
+
+  void add(std::span<const float> expected, std::span<const float> got);
+};
+
+// The number of classes where a shape is one list of scores per sample: one dimension behind the
+// first is above one. 0: it is something else.
+size_t score_classes(std::span<const int64_t> shape);
+
+// Rows whose largest element is at the same place in both.
+struct Agreement {
+  int64_t same = 0, rows = 0;
+
+  void add(std::span<const float> a, std::span<const float> b, size_t classes);
+  std::optional<double> share() const;  // empty without rows
 };
 
 struct LayerAccuracy {
@@ -48,10 +65,15 @@ struct OutputAccuracy {
 };
 
 struct AccuracyReport {
+  std::vector<LayerAccuracy> inputs;  // what rounding them alone costs; their operation is "input"
   std::vector<LayerAccuracy> layers;  // in order of execution
   std::vector<OutputAccuracy> outputs;
   size_t samples = 0;
   bool held_out = false;  // the samples took no part in calibration
+
+  // The layers, those that cost most first: mixes of ranges, then by their share where that was
+  // measured, then by SQNR.
+  std::vector<const LayerAccuracy*> ranked() const;
 };
 
 // Runs the float graph and `simulated` (made from it) side by side. Tensors in front of a fused

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "quantize/measurements.h"
 #include "runtime/kernels/thread_pool.h"
 
 namespace ec::quantize {
@@ -22,7 +23,8 @@ class Compensation {
       : order_(depth), factors_(depth * (depth + 1) / 2) {
     std::iota(order_.begin(), order_.end(), 0u);
     const auto moment = [&](size_t i, size_t j) {
-      return static_cast<double>(covariance[i * depth + j]) + (mean.empty() ? 0 : mean[i] * mean[j]);
+      return static_cast<double>(covariance[i * depth + j]) +
+             (mean.empty() ? 0 : mean[i] * mean[j]);
     };
     const auto variance = [&](size_t k) { return moment(k, k); };
     // Rounded from the last to the first: what matters most while all others can still make up.
@@ -38,8 +40,7 @@ class Compensation {
       float* factors = row(i);
       double rest = variance(order_[i]) + 1e-2 * usual;
       for (size_t j = 0; j < i; ++j) {
-        const double value =
-            trust * moment(order_[i], order_[j]) - dot(line.data(), row(j), j);
+        const double value = trust * moment(order_[i], order_[j]) - dot(line.data(), row(j), j);
         // line holds L D while the row is made.
         line[j] = value;
         factors[j] = diagonal[j] > 0 ? static_cast<float>(value / diagonal[j]) : 0.0f;
@@ -103,9 +104,8 @@ void adapt_layer(const WeightRows& rows, std::span<const float> exact, const Inp
   };
   if (rows.groups == 1) {
     const Compensation compensation = of_group(0);
-    pool.parallel_for(static_cast<int64_t>(rows.rows), [&](int64_t row, int) {
-      in_group(compensation, static_cast<size_t>(row));
-    });
+    pool.parallel_for(static_cast<int64_t>(rows.rows),
+                      [&](int64_t row, int) { in_group(compensation, static_cast<size_t>(row)); });
   } else {
     pool.parallel_for(static_cast<int64_t>(rows.groups), [&](int64_t group, int) {
       const Compensation compensation = of_group(static_cast<size_t>(group));
@@ -116,11 +116,9 @@ void adapt_layer(const WeightRows& rows, std::span<const float> exact, const Inp
   weights.adjusted = true;
 }
 
-}  // namespace
-
-Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weights,
-                                    SampleSource& source, std::span<const size_t> samples,
-                                    const AdaptRoundingOptions& options) {
+Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weights,
+                                  SampleSource& source, std::span<const size_t> samples,
+                                  const AdaptRoundingOptions& options) {
   LayerWeights adapted = weights;
   kernels::ThreadPool pool(options.inputs.threads);
   std::vector<const Operation*> layers;
@@ -146,6 +144,16 @@ Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weig
   }
   if (!layers.empty()) EC_CHECK_OK(flush());
   return adapted;
+}
+
+}  // namespace
+
+Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weights,
+                                    SampleSource& source, std::span<const size_t> samples,
+                                    const AdaptRoundingOptions& options) {
+  const auto measure = [&] { return adapt_layers(graph, weights, source, samples, options); };
+  Measurements* measurements = source.measurements();
+  return measurements != nullptr ? measurements->weights(weights, measure) : measure();
 }
 
 }  // namespace ec::quantize

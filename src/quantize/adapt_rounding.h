@@ -1,7 +1,8 @@
 // Rounds the weights of a layer so that its results change least on the calibration samples, where
-// rounding each to the nearest changes them more: errors of weights whose inputs go together cancel.
-// What Nagel et al. ask for ("Up or Down? Adaptive Rounding for Post-Training Quantization"), solved
-// one input at a time with the remaining ones making up for the error (Frantar et al., "GPTQ").
+// rounding each to the nearest changes them more: errors of weights whose inputs go together
+// cancel. What Nagel et al. ask for ("Up or Down? Adaptive Rounding for Post-Training
+// Quantization"), solved one input at a time with the remaining ones making up for the error
+// (Frantar et al., "GPTQ").
 #pragma once
 
 #include "quantize/layer_inputs.h"

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "ops/op_kind.h"
+#include "quantize/measurements.h"
 #include "runtime/executor.h"
 #include "support/strings.h"
 
@@ -205,11 +206,9 @@ Error not_finite(const Tensor& tensor, const std::string& sample) {
       .hint("check the preprocessing (--mean, --std, --pixel-range), or leave the sample out");
 }
 
-}  // namespace
-
-Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSource& source,
-                                 std::span<const size_t> samples,
-                                 const CalibrationOptions& options) {
+Result<CalibrationRun> watch_samples(const Graph& graph, const Plan& plan, SampleSource& source,
+                                     std::span<const size_t> samples,
+                                     const CalibrationOptions& options) {
   Watch watch(graph, plan, options);
   std::vector<InputWatch> inputs(graph.inputs().size());
   std::vector<TensorType> types;
@@ -242,6 +241,16 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
   for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());
   run.samples = samples.size();
   return run;
+}
+
+}  // namespace
+
+Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSource& source,
+                                 std::span<const size_t> samples,
+                                 const CalibrationOptions& options) {
+  const auto measure = [&] { return watch_samples(graph, plan, source, samples, options); };
+  Measurements* measurements = source.measurements();
+  return measurements != nullptr ? measurements->calibration(graph, measure) : measure();
 }
 
 void check_input_ranges(const Graph& graph, const CalibrationRun& run,

@@ -33,6 +33,18 @@ class Explainer {
             const FormParams& params)
       : graph_(graph), plan_(plan), run_(run), params_(params) {}
 
+  // Inputs have no operation of their own to blame.
+  void explain_input(LayerAccuracy& layer) const {
+    const Tensor* tensor = graph_.find_tensor(layer.tensor);
+    if (tensor == nullptr) return;
+    for (const auto& found : {few_samples(layer, *tensor), clipped(layer)}) {
+      if (!found) continue;
+      layer.cause = found->cause;
+      layer.advice = found->advice;
+      return;
+    }
+  }
+
   void explain(LayerAccuracy& layer) const {
     const Operation* op = graph_.operation(layer.operation);
     const Tensor* tensor = nullptr;
@@ -167,6 +179,7 @@ class Explainer {
 void name_causes(const Graph& graph, const Plan& plan, const CalibrationRun& run,
                  const FormParams& params, AccuracyReport& report) {
   const Explainer explainer(graph, plan, run, params);
+  for (LayerAccuracy& input : report.inputs) explainer.explain_input(input);
   for (LayerAccuracy& layer : report.layers) explainer.explain(layer);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/op_def.h"
+#include "quantize/fold_preprocessing.h"
 #include "quantize/observer.h"
 #include "quantize/union_find.h"
 
@@ -243,6 +244,9 @@ class Planner {
       if (at(op).integer && at(op).rule.result == ResultRule::SameScale) f(*op, activations(*op));
   }
   void set_fixed() {
+    for (const Tensor* input : graph_.inputs())
+      if (!options_.pixel_input.empty() && input->name() == options_.pixel_input)
+        plan_.fixed[sets_.find(form_id(input->id(), Width::Narrow))] = pixel_params(DType::I8);
     for (const Operation* op : order_)
       if (at(op).integer && at(op).rule.result == ResultRule::Fixed)
         plan_.fixed[sets_.find(form_id(op->output()->id(), at(op).width))] = at(op).rule.fixed;

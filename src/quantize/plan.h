@@ -65,6 +65,8 @@ struct PlanOptions {
   Width width = Width::Narrow;
   // One scale for all weights of an operation, also where the target has one per channel.
   bool weights_per_tensor = false;
+  // An input that takes pixels from 0 to 255: every step is one. Empty: none.
+  std::string pixel_input;
   // By operation id. An activation that is fused into such an operation follows it.
   std::map<uint32_t, Choice> chosen;
 };

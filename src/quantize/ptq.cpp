@@ -72,6 +72,7 @@ class PtqRun {
     options_.keep_float = request.keep_float;
     options_.width = request.width;
     options_.weights_per_tensor = request.weights_per_tensor;
+    options_.pixel_input = request.pixel_input;
   }
 
   Result<QuantizeResult> run() {
@@ -188,8 +189,7 @@ class PtqRun {
       if (!extreme.contains(index)) usual.push_back(index);
     const std::vector<size_t> chosen = spread(usual, samples - extreme.size());
     const auto add = [&](size_t index, size_t stands_for, size_t of) -> Status {
-      EC_TRY(std::vector<Value> sample, request_.samples->read(index));
-      return trial_->add_sample(std::move(sample),
+      return trial_->add_sample(*request_.samples, index,
                                 static_cast<double>(stands_for) / static_cast<double>(of));
     };
     for (const size_t index : chosen) EC_CHECK_OK(add(index, usual.size(), chosen.size()));

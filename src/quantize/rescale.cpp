@@ -99,10 +99,7 @@ class Rescaler {
     EC_TRY(const FormParams params, assign_parameters(graph, plan, judged.run.ranges));
     const LayerWeights weights = round_weights(graph, plan, params);
     EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads));
-    for (const size_t index : judge_) {
-      EC_TRY(std::vector<Value> sample, request_.samples->read(index));
-      EC_CHECK_OK(trial->add_sample(std::move(sample)));
-    }
+    for (const size_t index : judge_) EC_CHECK_OK(trial->add_sample(*request_.samples, index));
     EC_TRY(const OutputError error, trial->measure(round_all(graph, plan, params, weights)));
     judged.sqnr_db = error.sqnr_db();
     return judged;

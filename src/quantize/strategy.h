@@ -52,6 +52,7 @@ struct QuantizeRequest {
   AccuracyBudget budget;
   RecordedWeights recorded;  // of the model before passes
   Preprocessing preprocessing;
+  std::string pixel_input;  // takes pixels from 0 to 255; empty: none
   std::vector<std::string> keep_float;
   int threads = 1;
 };

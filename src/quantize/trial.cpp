@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ops/op_def.h"
+#include "quantize/measurements.h"
 #include "support/rounding.h"
 
 namespace ec::quantize {
@@ -142,16 +143,25 @@ Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& pla
   return trial;
 }
 
+Status Trial::add_sample(SampleSource& source, size_t index, double weight) {
+  measurements_ = source.measurements();
+  if (measurements_ != nullptr && measurements_->playing()) return ++num_samples_, Status();
+  EC_TRY(std::vector<Value> sample, source.read(index));
+  return add_sample(std::move(sample), weight);
+}
+
 Status Trial::add_sample(std::vector<Value> sample, double weight) {
   rounding_ = nullptr;
   EC_TRY(std::vector<Value> outputs, run(*executor_, sample));
   samples_.push_back(std::move(sample));
   weights_.push_back(weight);
   expected_.push_back(std::move(outputs));
+  num_samples_ = samples_.size();
   return {};
 }
 
 void Trial::keep_samples(size_t count) {
+  num_samples_ = std::min(num_samples_, count);
   if (count >= samples_.size()) return;
   samples_.resize(count);
   weights_.resize(count);
@@ -314,10 +324,10 @@ bool is_better(std::span<const OutputError> now, std::span<const OutputError> be
 
 size_t Trial::parts() const {
   constexpr size_t kMostParts = 4, kSamplesOfPart = 4;
-  return std::clamp<size_t>(samples_.size() / kSamplesOfPart, 1, kMostParts);
+  return std::clamp<size_t>(num_samples_ / kSamplesOfPart, 1, kMostParts);
 }
 size_t Trial::samples_of_part(size_t part) const {
-  return (samples_.size() + parts() - 1 - part) / parts();
+  return (num_samples_ + parts() - 1 - part) / parts();
 }
 
 Result<OutputError> Trial::measure(const Rounding& rounding) {
@@ -328,6 +338,11 @@ Result<OutputError> Trial::measure_part(const Rounding& rounding, size_t part) {
 }
 
 Result<OutputError> Trial::measure_every(const Rounding& rounding, size_t part, size_t parts) {
+  if (measurements_ == nullptr) return run_every(rounding, part, parts);
+  return measurements_->output_error([&] { return run_every(rounding, part, parts); });
+}
+
+Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size_t parts) {
   std::vector<OutputError> errors(graph_.outputs().size());
   for (size_t s = part; s < samples_.size(); s += parts) {
     EC_TRY(const std::vector<Value> got, run_rounded(s, rounding));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/value.h"
+#include "quantize/calibration/sample_source.h"
 #include "quantize/weights.h"
 #include "runtime/executor.h"
 
@@ -23,8 +24,8 @@ struct Rounding {
 Rounding round_all(const Graph& graph, const Plan& plan, const FormParams& params,
                    const LayerWeights& weights);
 
-// What results are judged by: the outputs, or what enters the softmax that makes one, where an error
-// counts alike whether the network is sure of its answer or not.
+// What results are judged by: the outputs, or what enters the softmax that makes one, where an
+// error counts alike whether the network is sure of its answer or not.
 std::vector<const Tensor*> judged_tensors(const Graph& graph);
 
 // Squared error of those against the exact run.
@@ -48,7 +49,9 @@ class Trial {
 
   // Keeps the sample and the exact outputs for it. `weight`: how many samples it stands for.
   Status add_sample(std::vector<Value> sample, double weight = 1);
-  size_t samples() const { return samples_.size(); }
+  // Of a source; where that plays measurements back, nothing is read or run.
+  Status add_sample(SampleSource& source, size_t index, double weight = 1);
+  size_t samples() const { return num_samples_; }
   void keep_samples(size_t count);  // drops those beyond
 
   // Over all samples added.
@@ -64,6 +67,7 @@ class Trial {
   Result<std::vector<Value>> run(Executor& executor, const std::vector<Value>& sample);
   Result<OutputError> measure_every(const Rounding& rounding, size_t part, size_t parts);
   Result<std::vector<Value>> run_rounded(size_t sample, const Rounding& rounding);
+  Result<OutputError> run_every(const Rounding& rounding, size_t part, size_t parts);
   Status edit(const Tensor& tensor, const MutableView& value);
   void look_at(const Tensor& tensor, const MutableView& value);
   void round(const Tensor& tensor, const MutableView& value) const;
@@ -79,13 +83,15 @@ class Trial {
   const Plan& plan_;
   std::shared_ptr<kernels::ThreadPool> pool_;
   std::unique_ptr<Executor> executor_;
-  std::vector<std::vector<Value>> samples_;
-  std::vector<double> weights_;  // of the samples
+  Measurements* measurements_ = nullptr;
+  size_t num_samples_ = 0;
+  std::vector<std::vector<Value>> samples_;  // empty where measurements are played back
+  std::vector<double> weights_;              // of the samples
   std::vector<std::vector<Value>> expected_;
-  std::vector<const Tensor*> judged_;  // by output
-  std::vector<Value> seen_;            // of those, in the present run
+  std::vector<const Tensor*> judged_;                               // by output
+  std::vector<Value> seen_;                                         // of those, in the present run
   std::map<const IntegerWeights*, std::unique_ptr<Layer>> layers_;  // looked up, never iterated
-  std::unique_ptr<Rounded> rounded_;  // the last one
+  std::unique_ptr<Rounded> rounded_;                                // the last one
   std::vector<Value> layer_inputs_;  // by tensor id: what a layer of this run reads
   const Rounding* rounding_ = nullptr;
   Status failure_;

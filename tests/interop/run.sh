@@ -47,6 +47,7 @@ compare_tflite() {
   EC_BIN=$program "$python" tests/interop/tflite_round_trip.py || status=1
   EC_BIN=$program "$python" tests/interop/tflite_nodes.py --out "$work/results" || status=1
   "$python" tests/interop/quantize_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/evaluate_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/stored_weights_check.py --edgecompile "$program" --out "$work/results" || status=1

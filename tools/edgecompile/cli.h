@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "edgecompiler/evaluate.h"
 #include "edgecompiler/options.h"
 #include "support/result.h"
 
@@ -23,6 +24,7 @@ enum class Verb : uint8_t {
   Bench,
   Optimize,
   Quantize,
+  Evaluate,
   Explain,
   Targets,
   Passes,
@@ -60,6 +62,7 @@ struct Settings {
   Verb verb = Verb::Help;
   std::vector<std::string> arguments;  // what is no option
   CompileOptions compile;
+  EvaluateOptions evaluate;
   std::vector<InputArgument> inputs;
   int64_t seed = 0;
   int iterations = 100;
@@ -112,8 +115,8 @@ std::span<const VerbDef> all_verbs();
 std::span<const OptionDef> all_options();
 const VerbDef& verb_def(Verb verb);
 const VerbDef* find_verb(std::string_view name);
-// '-' and '_' are the same in option names.
-const OptionDef* find_option(std::string_view name);
+// '-' and '_' are the same in option names. Of options that share a name the verb's own.
+const OptionDef* find_option(std::string_view name, Verb verb);
 
 // Fills settings from the command line and the file that --config names. Command line beats file
 // beats default.
@@ -137,6 +140,7 @@ Status run_check(const Settings&, Output&, DiagnosticSink&);
 Status run_inspect(const Settings&, Output&, DiagnosticSink&);
 Status run_model(const Settings&, Output&, DiagnosticSink&);
 Status run_bench(const Settings&, Output&, DiagnosticSink&);
+Status run_evaluate(const Settings&, Output&, DiagnosticSink&);
 Status run_quantize(const Settings&, Output&, DiagnosticSink&);
 Status run_optimize(const Settings&, Output&, DiagnosticSink&);
 Status run_explain(const Settings&, Output&, DiagnosticSink&);

@@ -95,7 +95,7 @@ struct ConfigReader {
         EC_CHECK_OK(read(*node.as_table(), false, verb->verb == settings.verb));
         continue;
       }
-      const OptionDef* option = find_option(key.str());
+      const OptionDef* option = find_option(key.str(), settings.verb);
       if (!option || option->group == "General") return unknown_key(key.str(), node, top);
       if (store && option->verbs.has(settings.verb)) EC_CHECK_OK(apply(*option, node));
     }

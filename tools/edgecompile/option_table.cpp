@@ -142,6 +142,17 @@ Status set_seed(Settings& s, std::string_view value) {
   return {};
 }
 
+Status set_label_offset(Settings& s, std::string_view value) {
+  const std::optional<int64_t> offset = parse_int(value);
+  if (!offset || *offset < -1'000'000 || *offset > 1'000'000)
+    return usage_error(fmt::format("--label-offset needs a number, not '{}'", printable(value)));
+  s.evaluate.label_offset = *offset;
+  return {};
+}
+Status set_samples(Settings& s, std::string_view value) {
+  EC_TRY(s.evaluate.samples, parse_count("samples", value, 1));
+  return {};
+}
 Status set_edgetpu_runtime(Settings& s, std::string_view value) {
   EC_TRY(s.compile.edgetpu_runtime, parse_count("edgetpu-runtime", value, 10));
   return {};
@@ -153,16 +164,19 @@ Status set_segments(Settings& s, std::string_view value) {
 
 // Verbs that read a model; those that also rewrite or run it.
 constexpr VerbSet kModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, Verb::Bench,
-                         Verb::Optimize, Verb::Quantize);
+                         Verb::Optimize, Verb::Quantize, Verb::Evaluate);
 constexpr VerbSet kRewrite(Verb::Compile, Verb::Optimize, Verb::Quantize);
 constexpr VerbSet kSession(Verb::Run, Verb::Bench);
 constexpr VerbSet kPipeline(Verb::Compile, Verb::Optimize, Verb::Quantize, Verb::Run, Verb::Bench,
                             Verb::Check);
 constexpr VerbSet kQuantize(Verb::Compile, Verb::Quantize);
+constexpr VerbSet kEvaluate(Verb::Evaluate);
+// Where pictures become inputs.
+constexpr VerbSet kPictures(Verb::Compile, Verb::Quantize, Verb::Evaluate);
 
 // clang-format off
 constexpr OptionDef kOptions[] = {
-    {"target", 't', "TARGET", "Model", VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Run, Verb::Bench), Complete::Target,
+    {"target", 't', "TARGET", "Model", VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Run, Verb::Bench, Verb::Evaluate), Complete::Target,
      "device to compile for; `edgecompile targets` lists them (default: cpu)",
      [](Settings& s, std::string_view v) { return s.compile.target = v, Status(); }},
     {"input-shape", 0, "NAME:DIMS", "Model", kModel, Complete::Nothing,
@@ -207,8 +221,14 @@ constexpr OptionDef kOptions[] = {
      "none; ptq (int8): integers with ranges measured on calibration data; a16w8: the same with 16-bit activations; qat: the scales that the model carries; dynamic: int8 weights, float activations; float16: weights of 16 bits (default: none, or qat for models that carry them; for the verb: ptq)",
      [](Settings& s, std::string_view v) { return s.compile.quantize = v, Status(); }},
     {"calibration-data", 0, "PATH", "Quantisation", kQuantize, Complete::File,
-     "examples of the input: a picture, a folder of pictures or arrays, a .npy or .npz file, a .txt list of files, or `random`",
+     "examples of the input: a picture, a folder of pictures or arrays, a .npy, .npz, .pt or raw .bin file, a .txt list of files, or `random`",
      [](Settings& s, std::string_view v) { return s.compile.calibration_data = v, Status(); }},
+    {"save-statistics", 0, "FILE", "Quantisation", kQuantize, Complete::File,
+     "write what was measured on the calibration data to FILE, for --statistics",
+     [](Settings& s, std::string_view v) { return s.compile.save_statistics = v, Status(); }},
+    {"statistics", 0, "FILE", "Quantisation", kQuantize, Complete::File,
+     "use what --save-statistics wrote in place of calibration data: same model, same options, same bytes",
+     [](Settings& s, std::string_view v) { return s.compile.statistics = v, Status(); }},
     {"calibration-samples", 0, "N", "Quantisation", kQuantize, Complete::Nothing,
      "use N of the examples, spread over all of them (default: all, at most 1000)", set_calibration_samples},
     {"calibration-method", 0, "METHOD", "Quantisation", kQuantize, Complete::Nothing,
@@ -238,22 +258,25 @@ constexpr OptionDef kOptions[] = {
      "share of samples whose top-1 may differ from the float model's, 0.01; layers are raised to 16 bits or float until it holds, exit 5 if it cannot", set_max_drop},
     {"min-sqnr", 0, "DB", "Quantisation", kQuantize, Complete::Nothing,
      "least SQNR of every output against the float model; as --max-drop", set_min_sqnr},
-    {"mean", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
+    {"mean", 0, "LIST", "Quantisation", kPictures, Complete::Nothing,
      "subtracted from pixels, one value or one per channel: 0.485,0.456,0.406 (default: 0)", set_mean},
-    {"std", 0, "LIST", "Quantisation", kQuantize, Complete::Nothing,
+    {"std", 0, "LIST", "Quantisation", kPictures, Complete::Nothing,
      "pixels are divided by it after the mean: 0.229,0.224,0.225 (default: 1)", set_std},
-    {"pixel-range", 0, "1|255", "Quantisation", kQuantize, Complete::Nothing,
+    {"pixel-range", 0, "1|255", "Quantisation", kPictures, Complete::Nothing,
      "largest pixel value before mean and std (default: 255 where a mean or std is above 1, else 1)",
      [](Settings& s, std::string_view v) { return s.compile.pixel_range = v, Status(); }},
-    {"input-layout", 0, "LAYOUT", "Quantisation", kQuantize, Complete::Nothing,
+    {"input-layout", 0, "LAYOUT", "Quantisation", kPictures, Complete::Nothing,
      "order of dimensions of the model's image input: nchw or nhwc (default: told by its shape)",
      [](Settings& s, std::string_view v) { return s.compile.input_layout = v, Status(); }},
-    {"color", 0, "ORDER", "Quantisation", kQuantize, Complete::Nothing,
+    {"color", 0, "ORDER", "Quantisation", kPictures, Complete::Nothing,
      "order of channels the model was trained on: rgb or bgr (default: rgb)",
      [](Settings& s, std::string_view v) { return s.compile.color = v, Status(); }},
-    {"resize", 0, "HOW", "Quantisation", kQuantize, Complete::Nothing,
+    {"resize", 0, "HOW", "Quantisation", kPictures, Complete::Nothing,
      "how pictures get the input's size: crop, crop:256 (shorter side to 256, then the middle) or stretch (default: crop)",
      [](Settings& s, std::string_view v) { return s.compile.resize = v, Status(); }},
+    {"fold-preprocessing", 0, "", "Quantisation", kQuantize, Complete::Nothing,
+     "make mean, std, colour order and layout part of the model: it takes uint8 RGB pixels, channels last",
+     [](Settings& s, std::string_view) { return s.compile.fold_preprocessing = true, Status(); }},
     {"io-type", 0, "TYPE", "Quantisation", kQuantize, Complete::Nothing,
      "inputs and outputs of the quantised model: float, int8, uint8, or int16 with a16w8 (default: int8 for coral, else float)",
      [](Settings& s, std::string_view v) { return s.compile.io_type = v, Status(); }},
@@ -261,11 +284,28 @@ constexpr OptionDef kOptions[] = {
      "leave operations whose name matches (* and ?) in floating point; may be repeated",
      [](Settings& s, std::string_view v) { return append_list(s.compile.keep_float, v), Status(); }},
 
+    {"data", 0, "PATH", "Evaluation", kEvaluate, Complete::File,
+     "samples to evaluate on: a folder of pictures (a folder for each class gives labels) or arrays, or any other form of calibration data",
+     [](Settings& s, std::string_view v) { return s.evaluate.data = v, Status(); }},
+    {"reference", 0, "MODEL", "Evaluation", kEvaluate, Complete::File,
+     "the float model to compare with, output by output",
+     [](Settings& s, std::string_view v) { return s.evaluate.reference = v, Status(); }},
+    {"labels", 0, "FILE", "Evaluation", kEvaluate, Complete::File,
+     "labels of the samples: lines of PATH and LABEL (tab, comma or space between; relative to --data), one label per line for arrays, or a .npy file of integers",
+     [](Settings& s, std::string_view v) { return s.evaluate.labels = v, Status(); }},
+    {"label-offset", 0, "N", "Evaluation", kEvaluate, Complete::Nothing,
+     "added to a label to find its score: 1 for networks whose first class is the background (default: 0)", set_label_offset},
+    {"samples", 0, "N", "Evaluation", kEvaluate, Complete::Nothing,
+     "use N of the samples, spread over all of them (default: all)", set_samples},
+    {"confusion", 0, "", "Evaluation", kEvaluate, Complete::Nothing,
+     "which classes were taken for which",
+     [](Settings& s, std::string_view) { return s.evaluate.confusion = true, Status(); }},
+
     {"input", 'i', "NAME=FILE", "Run", VerbSet(Verb::Run, Verb::Bench), Complete::File,
      "value of an input: a .npy file, one array of a .npz file by the input's name, `random`, `zeros` or `ones`; without NAME: the inputs in order; may be repeated (default: random)", add_input},
     {"seed", 0, "N", "Run", kSession, Complete::Nothing,
      "seed of random inputs (default: 0)", set_seed},
-    {"threads", 0, "N", "Run", VerbSet(Verb::Run, Verb::Bench, Verb::Compile, Verb::Quantize), Complete::Nothing,
+    {"threads", 0, "N", "Run", VerbSet(Verb::Run, Verb::Bench, Verb::Compile, Verb::Quantize, Verb::Evaluate), Complete::Nothing,
      "threads to compute with; 0: one per core (default: 1)", set_threads},
     {"reference", 0, "", "Run", kSession, Complete::Nothing,
      "use the reference kernels only and no optimisation: slow, the yardstick for everything else",
@@ -319,11 +359,13 @@ bool same_name(std::string_view a, std::string_view b) {
 
 std::span<const OptionDef> all_options() { return kOptions; }
 
-const OptionDef* find_option(std::string_view name) {
+const OptionDef* find_option(std::string_view name, Verb verb) {
   if (same_name(name, "output-dir")) name = "output";  // the habit of other compilers
+  const OptionDef* found = nullptr;
   for (const OptionDef& option : kOptions)
-    if (same_name(option.name, name)) return &option;
-  return nullptr;
+    if (same_name(option.name, name) && (found == nullptr || option.verbs.has(verb)))
+      found = &option;
+  return found;
 }
 
 }  // namespace ec::cli

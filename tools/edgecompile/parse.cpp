@@ -46,12 +46,12 @@ Status need_value(const OptionDef& option, std::span<const char* const> argument
   return {};
 }
 
-Status read_long(std::span<const char* const> arguments, size_t& at, Words& words) {
+Status read_long(std::span<const char* const> arguments, Verb verb, size_t& at, Words& words) {
   const std::string_view text = arguments[at];
   const size_t equals = text.find('=');
   const std::string_view name =
       text.substr(2, equals == std::string_view::npos ? equals : equals - 2);
-  const OptionDef* option = find_option(name);
+  const OptionDef* option = find_option(name, verb);
   if (!option) return unknown_option(text.substr(0, equals));
   std::string value;
   if (equals != std::string_view::npos) {
@@ -85,7 +85,15 @@ Status read_short(std::span<const char* const> arguments, size_t& at, Words& wor
   return {};
 }
 
+// Known before the options are read: some names mean another thing to another verb.
+Verb verb_among(std::span<const char* const> arguments) {
+  for (const char* text : arguments)
+    if (const VerbDef* verb = find_verb(text)) return verb->verb;
+  return Verb::Compile;
+}
+
 Status read_words(std::span<const char* const> arguments, Words& words) {
+  const Verb verb = verb_among(arguments);
   bool options_end = false;
   for (size_t at = 0; at < arguments.size(); ++at) {
     const std::string_view text = arguments[at];
@@ -94,7 +102,7 @@ Status read_words(std::span<const char* const> arguments, Words& words) {
     } else if (text == "--") {
       options_end = true;
     } else if (text[1] == '-') {
-      EC_CHECK_OK(read_long(arguments, at, words));
+      EC_CHECK_OK(read_long(arguments, verb, at, words));
     } else {
       EC_CHECK_OK(read_short(arguments, at, words));
     }

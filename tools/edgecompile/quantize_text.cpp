@@ -24,14 +24,7 @@ std::string outputs_table(const quantize::AccuracyReport& accuracy) {
 }
 
 std::string layers_table(const quantize::AccuracyReport& accuracy) {
-  std::vector<const quantize::LayerAccuracy*> layers;
-  for (const quantize::LayerAccuracy& layer : accuracy.layers) layers.push_back(&layer);
-  // By what they cost at the outputs where that was measured.
-  std::stable_sort(layers.begin(), layers.end(), [](const auto* a, const auto* b) {
-    if (a->mixes_ranges != b->mixes_ranges) return a->mixes_ranges;
-    if (a->own_share && b->own_share) return *a->own_share > *b->own_share;
-    return a->error.sqnr_db() < b->error.sqnr_db();
-  });
+  std::vector<const quantize::LayerAccuracy*> layers = accuracy.ranked();
   if (layers.size() > kWorstLayers) layers.resize(kWorstLayers);
   TextTable table(
       {"Worst layers", "Operation", "Share", "SQNR", "Cosine", "Error / step", "Clipped"});
@@ -44,6 +37,10 @@ std::string layers_table(const quantize::AccuracyReport& accuracy) {
          fmt::format("{:.2f}", layer->error.rmse() / static_cast<double>(layer->scale)),
          fmt::format("{:.2f} %", layer->error.clip_rate() * 100)});
   std::string out = table.text();
+  for (const quantize::LayerAccuracy& input : accuracy.inputs)
+    if (!input.cause.empty())
+      out += fmt::format("\n  input '{}': {}\n    {}\n", printable(input.name, 60), input.cause,
+                         input.advice);
   for (const quantize::LayerAccuracy* layer : layers)
     if (!layer->cause.empty())
       out += fmt::format("\n  '{}': {}\n    {}\n", printable(layer->name, 60), layer->cause,

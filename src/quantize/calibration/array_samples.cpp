@@ -23,12 +23,6 @@ constexpr Form kForms[] = {
     {'u', 2, DType::U16}, {'u', 4, DType::U32}, {'u', 8, DType::U64}, {'b', 1, DType::Bool},
 };
 
-std::optional<DType> dtype_of_array(const npy::Array& array) {
-  for (const Form& form : kForms)
-    if (form.kind == array.kind && form.size == array.item_size) return form.dtype;
-  return std::nullopt;
-}
-
 Error mismatch(const ModelInput& input, const std::string& got, std::string_view hint) {
   return Error(Code::BadCalibrationData, fmt::format("input '{}': got {}, expected {}",
                                                      printable(input.name), got, input.type.text()))
@@ -77,6 +71,32 @@ Status check_finite(const Value& value, const ModelInput& input) {
 }
 
 }  // namespace
+
+std::optional<DType> dtype_of_array(const npy::Array& array) {
+  for (const Form& form : kForms)
+    if (form.kind == array.kind && form.size == array.item_size) return form.dtype;
+  return std::nullopt;
+}
+
+npy::Array array_of_bytes(DType dtype, std::vector<int64_t> shape, Blob data) {
+  npy::Array array{'V', static_cast<int64_t>(element_size(dtype)), std::move(shape),
+                   std::move(data)};
+  for (const Form& form : kForms)
+    if (form.dtype == dtype) array.kind = form.kind;
+  return array;
+}
+
+Result<npy::Array> raw_array(const Blob& file, const ModelInput& input) {
+  const size_t bytes = static_cast<size_t>(elements_of(input)) * element_size(input.type.dtype);
+  if (bytes == 0 || file.size() % bytes != 0)
+    return mismatch(input, fmt::format("{} bytes", file.size()),
+                    fmt::format("a raw file holds {} bytes per sample: the input's elements, "
+                                "little endian",
+                                bytes));
+  std::vector<int64_t> shape = input.type.shape->sizes();
+  shape.insert(shape.begin(), static_cast<int64_t>(file.size() / bytes));
+  return array_of_bytes(input.type.dtype, std::move(shape), file);
+}
 
 std::string array_text(const npy::Array& array) {
   const std::optional<DType> dtype = dtype_of_array(array);

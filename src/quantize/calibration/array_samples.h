@@ -12,6 +12,14 @@ Result<int64_t> count_samples(const npy::Array& array, const ModelInput& input);
 // where they fit; other types are refused.
 Result<Value> sample_at(const npy::Array& array, const ModelInput& input, int64_t index);
 
+// The element type of an array; empty where NumPy's forms have none.
+std::optional<DType> dtype_of_array(const npy::Array& array);
+// Elements in row-major order as an array.
+npy::Array array_of_bytes(DType dtype, std::vector<int64_t> shape, Blob data);
+
+// A raw file: elements of the input's type, little endian, one sample behind the other.
+Result<npy::Array> raw_array(const Blob& file, const ModelInput& input);
+
 // "f32[1,3,224,224]" of an array.
 std::string array_text(const npy::Array& array);
 // Refuses values of the wrong type, shape or size, and floats that are not finite.

@@ -40,22 +40,6 @@ Status check_channel_values(std::string_view option, const std::vector<double>& 
       .hint("give one value, or one for each channel");
 }
 
-// a * pixel + b for each channel of the input, in double until the end.
-struct Affine {
-  float scale = 1, shift = 0;
-};
-
-Affine affine_of(const Preprocessing& preprocessing, size_t channel) {
-  const auto pick = [channel](const std::vector<double>& values, double otherwise) {
-    if (values.empty()) return otherwise;
-    return values.size() == 1 ? values[0] : values[channel];
-  };
-  const double deviation = pick(preprocessing.std, 1.0);
-  const double scale = preprocessing.effective_range() / 255.0 / deviation;
-  return {static_cast<float>(scale),
-          static_cast<float>(-pick(preprocessing.mean, 0.0) / deviation)};
-}
-
 Result<image::Image> fit_size(const image::Image& picture, const ImageForm& form,
                               const Preprocessing& preprocessing) {
   if (preprocessing.resize == ResizeMode::Stretch)
@@ -117,6 +101,16 @@ void fill_batch(const image::Image& picture, const ImageForm& form, ColorOrder c
 }
 
 }  // namespace
+
+Affine affine_of_channel(const Preprocessing& preprocessing, size_t channel) {
+  const auto pick = [channel](const std::vector<double>& values, double otherwise) {
+    if (values.empty()) return otherwise;
+    return values.size() == 1 ? values[0] : values[channel];
+  };
+  const double deviation = pick(preprocessing.std, 1.0);
+  return {preprocessing.effective_range() / 255.0 / deviation,
+          -pick(preprocessing.mean, 0.0) / deviation};
+}
 
 double Preprocessing::effective_range() const {
   if (pixel_range != 0) return pixel_range;
@@ -180,11 +174,15 @@ Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
   if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory for a calibration sample");
   const ColorOrder color = preprocessing.color;
   if (form.dtype == DType::F32) {
-    std::array<Affine, 3> affine;
-    for (size_t c = 0; c < static_cast<size_t>(form.channels); ++c)
-      affine[c] = affine_of(preprocessing, c);
+    // In double until here.
+    std::array<float, 3> scale{}, shift{};
+    for (size_t c = 0; c < static_cast<size_t>(form.channels); ++c) {
+      const Affine affine = affine_of_channel(preprocessing, c);
+      scale[c] = static_cast<float>(affine.scale);
+      shift[c] = static_cast<float>(affine.shift);
+    }
     fill_batch<float>(fitted, form, color, buffer, [&](size_t c, uint8_t pixel) {
-      return affine[c].scale * static_cast<float>(pixel) + affine[c].shift;
+      return scale[c] * static_cast<float>(pixel) + shift[c];
     });
   } else if (form.dtype == DType::U8) {
     fill_batch<uint8_t>(fitted, form, color, buffer, [](size_t, uint8_t pixel) { return pixel; });
@@ -234,6 +232,31 @@ Status parse_resize(std::string_view text, Preprocessing& preprocessing) {
   preprocessing.resize = ResizeMode::Crop;
   preprocessing.shorter_side = *side;
   return {};
+}
+
+std::optional<Preprocessing> parse_preprocessing(std::string_view text) {
+  Preprocessing result;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find(", ", at), text.size());
+    const std::string_view field = text.substr(at, end - at);
+    at = std::min(end + 2, text.size());
+    const size_t space = field.find(' ');
+    if (space == std::string_view::npos) return std::nullopt;
+    const std::string_view key = field.substr(0, space), value = field.substr(space + 1);
+    const bool known = key == "resize"   ? parse_resize(value, result).ok()
+                       : key == "color"  ? value == "rgb" || value == "bgr"
+                       : key == "pixels" ? value == "0 to 1" || value == "0 to 255"
+                                         : key == "mean" || key == "std";
+    if (!known) return std::nullopt;
+    if (key == "color" && value == "bgr") result.color = ColorOrder::Bgr;
+    if (key == "pixels") result.pixel_range = value == "0 to 1" ? 1 : 255;
+    if (key != "mean" && key != "std") continue;
+    Result<std::vector<double>> values = parse_channel_values(key, value);
+    if (!values.ok()) return std::nullopt;
+    (key == "mean" ? result.mean : result.std) = std::move(*values);
+  }
+  return result;
 }
 
 }  // namespace ec::quantize

@@ -35,8 +35,14 @@ struct Preprocessing {
   int64_t shorter_side = 0;  // crop: of the picture before the crop; 0: just covers the input
 
   double effective_range() const;
-  std::string text() const;  // one line for reports
+  std::string text() const;  // one line for reports and the metadata of files
 };
+
+// What becomes of a pixel from 0 to 255 in a channel of the input: scale * pixel + shift.
+struct Affine {
+  double scale = 1, shift = 0;
+};
+Affine affine_of_channel(const Preprocessing& preprocessing, size_t channel);
 
 struct ModelInput {
   std::string name;
@@ -63,5 +69,7 @@ Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
 Result<std::vector<double>> parse_channel_values(std::string_view option, std::string_view text);
 // "crop", "crop:256", "stretch".
 Status parse_resize(std::string_view text, Preprocessing& preprocessing);
+// What Preprocessing::text() wrote; empty where it is no such text.
+std::optional<Preprocessing> parse_preprocessing(std::string_view text);
 
 }  // namespace ec::quantize

@@ -23,6 +23,8 @@ FileKind file_kind(const fs::path& path) {
     if (extension == picture) return FileKind::Picture;
   if (extension == ".npy") return FileKind::Npy;
   if (extension == ".npz") return FileKind::Npz;
+  if (extension == ".pt" || extension == ".pth") return FileKind::Torch;
+  if (extension == ".bin" || extension == ".raw") return FileKind::Raw;
   if (extension == ".txt" || extension == ".lst") return FileKind::List;
   return FileKind::Other;
 }
@@ -44,7 +46,7 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
       continue;
     }
     const FileKind kind = file_kind(entry->path());
-    const bool wanted = kind == FileKind::Picture || kind == FileKind::Npy || kind == FileKind::Npz;
+    const bool wanted = kind == FileKind::Picture || holds_arrays(kind);
     if (wanted && entry->is_regular_file(ignored)) files.push_back(entry->path());
   }
   if (error)
@@ -54,7 +56,9 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
     return Error(Code::BadCalibrationData,
                  fmt::format("the folder holds no pictures or arrays ({} entries seen)", seen))
         .file(folder.string())
-        .hint("put .jpg, .png, .bmp, .ppm, .npy or .npz files there, in subfolders if you like");
+        .hint(
+            "put .jpg, .png, .bmp, .ppm, .npy, .npz, .pt or .bin files there, in subfolders if you "
+            "like");
   std::sort(files.begin(), files.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return files;
@@ -81,7 +85,12 @@ Result<std::vector<ListedSample>> read_list(const fs::path& path) {
                          (several || !fs::exists(path.parent_path() / trim(field), ignored));
       ListedFile listed;
       if (named) listed.input = trim(field.substr(0, equals));
-      listed.path = path.parent_path() / trim(named ? field.substr(equals + 1) : field);
+      const std::string_view name = trim(named ? field.substr(equals + 1) : field);
+      if (name.empty())
+        return Error(Code::BadCalibrationData, "a name without a file")
+            .file(fmt::format("{}:{}", path.string(), number))
+            .hint("write NAME=PATH, or a path alone");
+      listed.path = path.parent_path() / name;
       sample.files.push_back(std::move(listed));
     }
     samples.push_back(std::move(sample));

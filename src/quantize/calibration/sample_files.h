@@ -9,8 +9,12 @@
 
 namespace ec::quantize {
 
-enum class FileKind : uint8_t { Picture, Npy, Npz, List, Other };
+enum class FileKind : uint8_t { Picture, Npy, Npz, Torch, Raw, List, Other };
 FileKind file_kind(const std::filesystem::path& path);  // by extension
+inline bool holds_arrays(FileKind kind) {
+  return kind == FileKind::Npy || kind == FileKind::Npz || kind == FileKind::Torch ||
+         kind == FileKind::Raw;
+}
 
 // Pictures and arrays below the folder, sorted by path bytes. Hidden files are left out; links to
 // folders are not followed. An empty result is an error that says what was seen.

@@ -16,22 +16,31 @@ inline constexpr size_t kDefaultSamples = 1000;
 // How many noise samples --calibration-data random makes unless told.
 inline constexpr size_t kRandomSamples = 16;
 
+class Measurements;
+
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual size_t size() const = 0;
   // For messages: a path, or a path and the index in its array.
   virtual std::string name(size_t index) const = 0;
+  // Every sample is a picture, which preprocessing makes a value of.
+  virtual bool holds_pictures() const { return false; }
+  // Where answers to what is measured on the samples are kept or come from; null: nowhere.
+  virtual Measurements* measurements() { return nullptr; }
   // One value for each input of the model, in order, checked against its type.
   virtual Result<std::vector<Value>> read(size_t index) = 0;
 };
 
-// `path` is a picture, a .npy or .npz file, a folder of such files (searched recursively, sorted by
-// path, so that class-per-folder sets work), a .txt list with one sample per line (a path, or
-// NAME=PATH fields separated by tabs for several inputs; relative to the list), or "random".
+// `path` is a picture, a .npy, .npz, .pt or raw file, a folder of such files (searched recursively,
+// sorted by path, so that class-per-folder sets work), a .txt list with one sample per line (a
+// path, or NAME=PATH fields separated by tabs for several inputs; relative to the list), or
+// "random".
 //
 // An array is one sample where it has the input's shape; else its first dimension counts samples.
-// The arrays of a .npz file belong to the inputs by name.
+// The arrays of a .npz file and the tensors of a dict belong to the inputs by name, those of a
+// tuple by position; a list of tensors, tuples or dicts has one sample after the other. A raw file
+// (.bin, .raw) has the input's elements.
 //
 // Errors: BadCalibrationData naming the sample, the input, what was found and what is expected.
 // Remarks and the warning about random data go to the sink.
@@ -39,6 +48,11 @@ Result<std::unique_ptr<SampleSource>> open_samples(const std::string& path,
                                                    const std::vector<ModelInput>& inputs,
                                                    const Preprocessing& preprocessing,
                                                    DiagnosticSink& sink);
+
+// The same of files that are known one by one.
+Result<std::unique_ptr<SampleSource>> open_sample_files(
+    const std::vector<std::filesystem::path>& files, const std::vector<ModelInput>& inputs,
+    const Preprocessing& preprocessing);
 
 // Values that a caller already has: one per input and sample, checked when read.
 Result<std::unique_ptr<SampleSource>> samples_in_memory(std::vector<std::vector<Value>> samples,

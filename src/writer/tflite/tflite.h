@@ -16,6 +16,8 @@ namespace ec {
 struct TfliteWriteOptions {
   // Where the file comes from; stored as JSON in the metadata entry kTfliteProvenance.
   std::map<std::string, std::string> provenance;
+  // Further metadata entries by name; they replace those of the file that the graph was read from.
+  std::map<std::string, std::string> entries;
   std::string description;
   // Pools take the activation behind them along. The Edge TPU does not take such pools.
   bool fuse_pool_activations = true;

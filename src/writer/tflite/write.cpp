@@ -48,11 +48,12 @@ std::string json_object(const std::map<std::string, std::string>& entries) {
 }
 
 // What the file that the graph comes from said beside its graphs.
-void add_source_metadata(const ec::Graph& graph, FileBuilder& model) {
+void add_source_metadata(const ec::Graph& graph, const TfliteWriteOptions& options,
+                         FileBuilder& model) {
   for (const auto& [key, value] : graph.metadata()) {
     if (!key.starts_with(kTfliteMetadata)) continue;
     const std::string name = key.substr(kTfliteMetadata.size());
-    if (name == kTfliteProvenance) continue;
+    if (name == kTfliteProvenance || options.entries.contains(name)) continue;
     if (!value.starts_with(kBase64Prefix)) {
       model.add_metadata(name, value);
     } else if (const auto bytes = base64_decode(value.substr(kBase64Prefix.size()))) {
@@ -119,7 +120,8 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
   model.set_description(!options.description.empty()          ? options.description
                         : described != graph.metadata().end() ? described->second
                                                               : "edgecompiler");
-  tflite::add_source_metadata(graph, model);
+  tflite::add_source_metadata(graph, options, model);
+  for (const auto& [name, content] : options.entries) model.add_metadata(name, content);
   if (!options.provenance.empty())
     model.add_metadata(std::string(kTfliteProvenance), tflite::json_object(options.provenance));
   if (summary != nullptr) tflite::fill_summary(model, *summary);

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "edgecompiler/compile.h"
+#include "edgecompiler/evaluate.h"
 #include "edgecompiler/session.h"
 #include "edgecompiler/version.h"
+#include "formats/npy/npy.h"
 #include "support/file.h"
 #include "temporary_directory.h"
 
@@ -37,6 +39,22 @@ TEST_F(Api, OptimizeInspectCheck) {
   EXPECT_NE(result.report.find("\"operations_after\":2"), std::string::npos) << result.report;
   EXPECT_NE(inspect(model_.string()).find("\"format\":\"ecir\""), std::string::npos);
   EXPECT_NE(check(model_.string()).find("\"runs\":true"), std::string::npos);
+}
+
+TEST_F(Api, EvaluateScoresAgainstLabels) {
+  const float x[] = {1, -1, -1, 1, 3, 2};
+  ASSERT_TRUE(
+      npy::save(directory_ / "x.npy", {'f', 4, {3, 2}, Blob::copy_of(std::span<const float>(x))})
+          .ok());
+  ASSERT_TRUE(write_file(directory_ / "labels.txt", std::string_view("1\n0\n0\n")).ok());
+  EvaluateOptions what;
+  what.data = (directory_ / "x.npy").string();
+  EXPECT_THROW(evaluate(model_.string(), what), BackendError);  // nothing to compare with
+  what.labels = (directory_ / "labels.txt").string();
+  // -relu: the smaller element wins; of the last pair that is the second one.
+  const std::string report = evaluate(model_.string(), what);
+  EXPECT_NE(report.find("\"samples\":3"), std::string::npos) << report;
+  EXPECT_NE(report.find("\"top1\":0.666"), std::string::npos) << report;
 }
 
 TEST_F(Api, SessionRuns) {

@@ -1,0 +1,49 @@
+"""Samples of a caller as files that the native part reads, one at a time."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+
+import numpy as np
+
+Array = Any  # a numpy array, or what numpy.asarray takes (a torch tensor on the CPU)
+Sample = Union[Array, Sequence[Array], Mapping[str, Array]]
+Samples = Union[str, "os.PathLike[str]", Array, Mapping[str, Array], Iterable[Sample]]
+
+
+def samples_path(data: Samples, scratch: pathlib.Path) -> str:
+    """A path as it is; everything else goes to files.
+
+    An array has samples along its first axis, and so have the arrays of a dict by input name. Of a list, an iterator or a
+    generator each element is a sample: an array, a tuple of arrays in input order, or a dict by input name. Elements are
+    written as they come, so that a generator of any length needs the memory of one.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    if isinstance(data, Mapping) or hasattr(data, "__array__"):
+        return str(_write(data, scratch / "samples"))
+    folder = scratch / "samples"
+    folder.mkdir()
+    count = 0
+    for sample in data:
+        _write(sample, folder / f"sample_{count:08}")
+        count += 1
+    if count == 0:
+        raise ValueError("the data holds no samples")
+    return str(folder)
+
+
+def _write(sample: Sample, stem: pathlib.Path) -> pathlib.Path:
+    if isinstance(sample, Mapping):
+        path = stem.with_suffix(".npz")
+        np.savez(path, **{str(name): np.asarray(value) for name, value in sample.items()})
+    elif isinstance(sample, tuple):
+        path = stem.with_suffix(".npz")
+        np.savez(path, *(np.asarray(value) for value in sample))
+    else:
+        path = stem.with_suffix(".npy")
+        np.save(path, np.asarray(sample))
+    return path

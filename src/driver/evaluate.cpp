@@ -1,0 +1,316 @@
+#include "driver/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/evaluated_network.h"
+#include "driver/quantize.h"
+#include "quantize/calibration/labels.h"
+#include "support/progress.h"
+#include "support/strings.h"
+
+namespace ec {
+namespace {
+
+namespace fs = std::filesystem;
+using quantize::Preprocessing;
+
+bool preprocessing_given(const CompileOptions& options) {
+  return !options.mean.empty() || !options.std.empty() || !options.pixel_range.empty() ||
+         !options.color.empty() || !options.resize.empty();
+}
+
+// Sizes are those of the reference where there is one: compiled files have theirs fixed.
+CompileOptions without_shapes(CompileOptions options) {
+  options.input_shapes.clear();
+  options.dims.clear();
+  return options;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const EvaluateOptions& what, const CompileOptions& options, DiagnosticSink& sink)
+      : what_(what), options_(options), sink_(sink) {}
+
+  Result<EvaluateReport> run(const fs::path& model) {
+    if (what_.data.empty())
+      return Error(Code::Usage, "evaluation needs data, and none is given")
+          .hint("pass a folder of pictures, arrays or a list with --data PATH");
+    EC_TRY(given_, preprocessing_of(options_));
+    EC_CHECK_OK(open_networks(model));
+    EC_CHECK_OK(read_label_lines());
+    EC_CHECK_OK(open_data());
+    EC_CHECK_OK(find_labels());
+    if (labels_.of_sample.empty() && !reference_)
+      return Error(Code::Usage, "without labels there is nothing to compare the model with")
+          .file(what_.data)
+          .hint(
+              "give the float model with --reference MODEL, labels with --labels FILE, or put "
+              "each class into a folder of its own");
+    EC_CHECK_OK(run_samples());
+    return std::move(report_);
+  }
+
+ private:
+  Status open_networks(const fs::path& model) {
+    report_.data = what_.data;
+    report_.confusion = what_.confusion;
+    report_.model.path = model.string();
+    if (!what_.reference.empty()) {
+      EC_TRY(reference_, EvaluatedNetwork::open(what_.reference, options_, sink_));
+      report_.reference.emplace().path = what_.reference;
+      report_.reference->device = reference_->device();
+    }
+    EC_TRY(model_,
+           EvaluatedNetwork::open(model, reference_ ? without_shapes(options_) : options_, sink_));
+    report_.model.device = model_->device();
+    if (reference_ && !model_->takes_pixels()) model_->read_as(*reference_);
+    return {};
+  }
+
+  // What is given counts, then what the file says, then what the model's file says for the
+  // reference. A network that takes pixels takes nothing else.
+  Preprocessing choose_preprocessing(const EvaluatedNetwork& network, EvaluatedModel& report) {
+    Preprocessing chosen = given_;
+    const bool own = network.takes_pixels() || !preprocessing_given(options_);
+    std::optional<Preprocessing> recorded = own ? network.recorded() : std::nullopt;
+    if (own && !recorded && model_->folded()) recorded = model_->folded();
+    if (own && !recorded && &network != &*model_) recorded = model_->recorded();
+    if (recorded) {
+      chosen = *recorded;
+      if (!network.takes_pixels()) chosen.layout = given_.layout;
+      report.preprocessing_from = PreprocessingFrom::File;
+    } else if (!preprocessing_given(options_)) {
+      report.preprocessing_from = PreprocessingFrom::Nothing;
+    }
+    report.preprocessing = chosen.text();
+    return chosen;
+  }
+
+  Status read_label_lines() {
+    if (what_.labels.empty()) return {};
+    EC_TRY(lines_, quantize::read_label_file(what_.labels));
+    std::error_code ignored;
+    if (!fs::is_directory(what_.data, ignored)) return {};
+    for (const quantize::LabelLine& line : lines_) {
+      if (line.path.empty())
+        return Error(Code::BadCalibrationData, "no path on this line")
+            .file(fmt::format("{}:{}", what_.labels, line.line))
+            .hint("write PATH<tab>LABEL, the path relative to the folder of --data");
+      listed_.push_back(fs::path(what_.data) / line.path);
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<quantize::SampleSource>> open_source(EvaluatedNetwork& network,
+                                                              EvaluatedModel& report) {
+    Preprocessing preprocessing = choose_preprocessing(network, report);
+    const auto open = [&] {
+      return listed_.empty()
+                 ? quantize::open_samples(what_.data, network.inputs(), preprocessing, sink_)
+                 : quantize::open_sample_files(listed_, network.inputs(), preprocessing);
+    };
+    EC_TRY(std::unique_ptr<quantize::SampleSource> source, open());
+    // Where nothing is known, bytes at the input are pixels.
+    const bool unknown = report.preprocessing_from == PreprocessingFrom::Nothing && !reference_;
+    if (!unknown || !source->holds_pictures() || !network.take_pixels()) return source;
+    preprocessing.pixel_range = 255;
+    report.preprocessing = preprocessing.text();
+    return open();
+  }
+
+  Status open_data() {
+    EC_TRY(std::unique_ptr<quantize::SampleSource> source, open_source(*model_, report_.model));
+    size_ = source->size();
+    if (reference_) {
+      EC_TRY(std::unique_ptr<quantize::SampleSource> other,
+             open_source(*reference_, *report_.reference));
+      if (other->size() != size_)
+        return Error(Code::BadCalibrationData,
+                     fmt::format("the data holds {} samples for the model, {} for the reference",
+                                 size_, other->size()))
+            .file(what_.data)
+            .hint("give arrays whose first dimension is the batch of both");
+      EC_CHECK_OK(refuse_arrays(*source));
+      reference_->set_samples(std::move(other));
+    }
+    if (what_.labels.empty()) {
+      std::error_code ignored;
+      if (fs::is_directory(what_.data, ignored))
+        labels_ = quantize::labels_of_folders(*source, what_.data);
+    }
+    model_->set_samples(std::move(source));
+    return {};
+  }
+
+  // Arrays are values of an input: those of one are not those of the other.
+  Status refuse_arrays(const quantize::SampleSource& source) const {
+    if (model_->takes_pixels() == reference_->takes_pixels()) return {};
+    if (source.holds_pictures()) return {};
+    return Error(Code::Usage,
+                 "one model takes pixels, the other preprocessed values: arrays cannot serve both")
+        .file(what_.data)
+        .hint("evaluate them on pictures");
+  }
+
+  Status find_labels() {
+    if (!what_.labels.empty()) {
+      if (lines_.size() != size_)
+        return Error(Code::BadCalibrationData,
+                     fmt::format("{} labels for {} samples", lines_.size(), size_))
+            .file(what_.labels)
+            .hint("give one label for each sample, in their order");
+      EC_TRY(labels_, quantize::labels_of_lines(lines_, what_.labels));
+    }
+    report_.label_source = labels_.source;
+    report_.class_names = labels_.names;
+    report_.label_offset = what_.label_offset;
+    return {};
+  }
+
+  // The first output that is a list of scores.
+  Result<size_t> score_output(const std::vector<RealOutput>& outputs) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (quantize::score_classes(outputs[i].shape) > 1) {
+        report_.score_output = model_->outputs()[i].name;
+        return i;
+      }
+    return Error(Code::Usage,
+                 "the model has no output that is a list of scores, so labels say "
+                 "nothing about it")
+        .file(report_.model.path)
+        .hint("leave the labels out and compare with --reference MODEL");
+  }
+
+  Result<size_t> score_index(size_t sample, const RealOutput& scores) const {
+    const int64_t index = labels_.of_sample[sample] + what_.label_offset;
+    const auto classes = static_cast<int64_t>(quantize::score_classes(scores.shape));
+    if (index >= 0 && index < classes) return static_cast<size_t>(index);
+    return Error(Code::BadCalibrationData,
+                 fmt::format("label {} of sample {} has no score: the output has {} classes",
+                             labels_.of_sample[sample], sample, classes))
+        .file(what_.data)
+        .hint("check the labels and --label-offset");
+  }
+
+  Status add_score(size_t sample, size_t output, const std::vector<RealOutput>& outputs,
+                   EvaluatedModel& report) {
+    if (output >= outputs.size())
+      return Error(Code::ShapeMismatch, "the reference has fewer outputs than the model")
+          .file(report.path);
+    const RealOutput& scores = outputs[output];
+    EC_TRY(const size_t index, score_index(sample, scores));
+    const size_t classes = quantize::score_classes(scores.shape);
+    // A batch above one repeats the picture.
+    report.score.add(std::span(scores.values).first(classes), index);
+    return {};
+  }
+
+  Status compare(const std::vector<RealOutput>& got, const std::vector<RealOutput>& expected) {
+    if (report_.outputs.empty()) {
+      EC_CHECK_OK(pair_outputs(got.size(), expected.size()));
+      agreement_.resize(pairs_.size());
+    }
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      const RealOutput& e = expected[pairs_[i].second];
+      const RealOutput g = in_order_of(got[pairs_[i].first], e.shape);
+      ComparedOutput& output = report_.outputs[i];
+      if (g.values.size() != e.values.size())
+        return Error(Code::ShapeMismatch,
+                     fmt::format("output '{}' is {}, the reference's {}", printable(output.name),
+                                 Shape::of(g.shape).text(), Shape::of(e.shape).text()))
+            .file(report_.model.path)
+            .hint("compare the model with the one that it was made from");
+      output.error.add(e.values, g.values);
+      if (const size_t classes = quantize::score_classes(e.shape); classes > 1)
+        agreement_[i].add(e.values, g.values, classes);
+    }
+    return {};
+  }
+
+  // By name where all names are the reference's, else by position.
+  Status pair_outputs(size_t count, size_t expected) {
+    const auto& own = model_->outputs();
+    const auto& theirs = reference_->outputs();
+    for (size_t i = 0; i < count; ++i)
+      for (size_t k = 0; k < expected; ++k)
+        if (own[i].name == theirs[k].name) pairs_.emplace_back(i, k);
+    if (pairs_.size() != count) {
+      if (count != expected)
+        return Error(Code::ShapeMismatch,
+                     fmt::format("the model has {} outputs, the reference {}", count, expected))
+            .file(report_.model.path)
+            .hint("compare the model with the one that it was made from");
+      pairs_.clear();
+      for (size_t i = 0; i < count; ++i) pairs_.emplace_back(i, i);
+    }
+    for (const auto& [i, k] : pairs_) report_.outputs.push_back({own[i].name, {}, std::nullopt});
+    return {};
+  }
+
+  Status run_samples() {
+    const size_t wanted = what_.samples > 0 ? static_cast<size_t>(what_.samples) : size_;
+    const size_t count = std::min(size_, wanted);
+    std::optional<size_t> scored;
+    for (size_t k = 0; k < count; ++k) {
+      // Evenly over the order, so that every class of a sorted set is met.
+      const size_t sample = (2 * k + 1) * size_ / (2 * count);
+      EC_TRY(const std::vector<RealOutput> got, model_->run(sample));
+      const bool labelled = !labels_.of_sample.empty();
+      if (labelled && !scored) {
+        EC_TRY(scored, score_output(got));
+      }
+      if (labelled) EC_CHECK_OK(add_score(sample, *scored, got, report_.model));
+      if (reference_) {
+        EC_TRY(const std::vector<RealOutput> expected, reference_->run(sample));
+        EC_CHECK_OK(compare(got, expected));
+        if (labelled) EC_CHECK_OK(add_score(sample, *scored, expected, *report_.reference));
+      }
+      report_progress("evaluating", static_cast<int64_t>(k + 1), static_cast<int64_t>(count));
+    }
+    report_.samples = count;
+    for (size_t i = 0; i < agreement_.size(); ++i)
+      report_.outputs[i].top1_agreement = agreement_[i].share();
+    const auto mean_ms = [count](double seconds) {
+      return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0.0;
+    };
+    report_.model.run_ms = mean_ms(model_->run_seconds());
+    if (reference_) report_.reference->run_ms = mean_ms(reference_->run_seconds());
+    return {};
+  }
+
+  const EvaluateOptions& what_;
+  const CompileOptions& options_;
+  DiagnosticSink& sink_;
+  Preprocessing given_;
+  std::optional<EvaluatedNetwork> model_, reference_;
+  std::vector<quantize::LabelLine> lines_;
+  std::vector<fs::path> listed_;
+  quantize::Labels labels_;
+  size_t size_ = 0;
+  std::vector<std::pair<size_t, size_t>> pairs_;  // outputs of the model and of the reference
+  std::vector<quantize::Agreement> agreement_;
+  EvaluateReport report_;
+};
+
+}  // namespace
+
+std::string_view preprocessing_from_name(PreprocessingFrom from) {
+  constexpr std::string_view kNames[] = {"options", "file", "nothing"};
+  return kNames[static_cast<size_t>(from)];
+}
+
+std::string EvaluateReport::class_name(size_t index) const {
+  const int64_t label = static_cast<int64_t>(index) - label_offset;
+  if (label < 0 || class_names.empty()) return std::to_string(label);
+  if (label >= static_cast<int64_t>(class_names.size())) return std::to_string(label);
+  return class_names[static_cast<size_t>(label)];
+}
+
+Result<EvaluateReport> evaluate_model(const fs::path& model, const EvaluateOptions& what,
+                                      const CompileOptions& options, DiagnosticSink& sink) {
+  return Evaluation(what, options, sink).run(model);
+}
+
+}  // namespace ec

@@ -1,0 +1,281 @@
+#include "quantize/calibration/file_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "quantize/calibration/array_samples.h"
+#include "quantize/calibration/torch_samples.h"
+#include "support/file.h"
+#include "support/strings.h"
+
+namespace ec::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<npy::Array> load_raw(const fs::path& path, const ModelInput& input) {
+  EC_TRY(const Blob file, map_file(path));
+  return raw_array(file, input);
+}
+
+class FileSource final : public SampleSource {
+ public:
+  FileSource(std::vector<ModelInput> inputs, Preprocessing preprocessing,
+             std::vector<FileSample> samples)
+      : inputs_(std::move(inputs)),
+        preprocessing_(std::move(preprocessing)),
+        samples_(std::move(samples)),
+        open_(inputs_.size()) {}
+
+  size_t size() const override { return samples_.size(); }
+
+  bool holds_pictures() const override {
+    return std::none_of(samples_.begin(), samples_.end(), [](const FileSample& sample) {
+      return holds_arrays(file_kind(sample.parts[0].path));
+    });
+  }
+
+  std::string name(size_t index) const override {
+    const FileSample& sample = samples_[index];
+    const std::string path = sample.parts[0].path.string();
+    return sample.index < 0 ? path : fmt::format("{}[{}]", path, sample.index);
+  }
+
+  Result<std::vector<Value>> read(size_t index) override {
+    std::vector<Value> values(inputs_.size());
+    for (const SamplePart& part : samples_[index].parts) {
+      Result<Value> value = read_part(part);
+      if (!value)
+        return std::move(value)
+            .error()
+            .file(part.path.string())
+            .note(fmt::format("sample '{}'", printable(name(index))));
+      values[part.input] = std::move(*value);
+    }
+    return values;
+  }
+
+ private:
+  // The array that an input read last: its next rows need not be loaded again.
+  struct OpenArray {
+    fs::path path;
+    std::string name;
+    uint32_t item = 0;
+    npy::Array array;
+  };
+
+  Result<Value> read_part(const SamplePart& part) {
+    const ModelInput& input = inputs_[part.input];
+    if (!holds_arrays(file_kind(part.path))) {
+      EC_TRY(const ImageForm form, image_form(input, preprocessing_));
+      EC_TRY(const image::Image picture, image::load(part.path));
+      return preprocess(picture, form, preprocessing_);
+    }
+    OpenArray& open = open_[part.input];
+    if (open.path != part.path || open.name != part.array || open.item != part.item) {
+      EC_TRY(npy::Array array, load_array(part));
+      open = {part.path, part.array, part.item, std::move(array)};
+    }
+    EC_TRY(const int64_t count, count_samples(open.array, input));
+    if (part.row >= count)
+      return Error(Code::BadCalibrationData, "the array has changed while it was read");
+    return sample_at(open.array, input, part.row);
+  }
+
+  Result<npy::Array> load_array(const SamplePart& part) {
+    const ModelInput& input = inputs_[part.input];
+    switch (file_kind(part.path)) {
+      case FileKind::Npz:
+        return npy::load_from_npz(
+            part.path, part.array.empty() && inputs_.size() > 1 ? input.name : part.array);
+      case FileKind::Raw:
+        return load_raw(part.path, input);
+      case FileKind::Torch:
+        if (torch_ == nullptr || torch_path_ != part.path) {
+          EC_TRY(torch_, TorchFile::open(part.path));
+          torch_path_ = part.path;
+        }
+        return torch_->read(part.item);
+      default:
+        return npy::load(part.path);
+    }
+  }
+
+  std::vector<ModelInput> inputs_;
+  Preprocessing preprocessing_;
+  std::vector<FileSample> samples_;
+  std::vector<OpenArray> open_;
+  std::unique_ptr<TorchFile> torch_;  // the file read last
+  fs::path torch_path_;
+};
+
+}  // namespace
+
+Status SampleCollector::add_file(const fs::path& path) {
+  const auto named = [&](Status status) -> Status {
+    if (status.ok()) return status;
+    return std::move(status).error().file(path.string());
+  };
+  switch (file_kind(path)) {
+    case FileKind::Npz:
+      return named(add_npz(path));
+    case FileKind::Torch:
+      return named(add_torch(path));
+    case FileKind::Npy:
+    case FileKind::Raw: {
+      EC_CHECK_OK(need_single_input(path));
+      Result<npy::Array> array =
+          file_kind(path) == FileKind::Npy ? npy::load(path) : load_raw(path, inputs_[0]);
+      if (!array) return named(std::move(array).error());
+      return named(add_arrays(path, {{{}, 0, std::move(*array)}}, false));
+    }
+    default:
+      EC_CHECK_OK(need_single_input(path));
+      samples_.push_back({{{0, path, {}, 0, 0}}, -1});
+      return {};
+  }
+}
+
+Status SampleCollector::add_listed(const ListedSample& listed, const fs::path& list) {
+  if (listed.files.size() == 1 && listed.files[0].input.empty())
+    return add_file(listed.files[0].path);
+  FileSample sample;
+  std::vector<bool> given(inputs_.size(), false);
+  const auto fault = [&](std::string message) {
+    return Error(Code::BadCalibrationData, std::move(message))
+        .file(fmt::format("{}:{}", list.string(), listed.line))
+        .note("inputs: " + input_names())
+        .hint("write NAME=PATH for every input, separated by tabs");
+  };
+  for (const ListedFile& file : listed.files) {
+    const std::optional<size_t> input = find_input(file.input);
+    if (!input) return fault(fmt::format("the model has no input '{}'", printable(file.input)));
+    if (given[*input]) return fault(fmt::format("input '{}' is given twice", file.input));
+    if (file_kind(file.path) == FileKind::Torch || file_kind(file.path) == FileKind::List)
+      return fault(fmt::format("'{}' cannot be the value of one input",
+                               printable(file.path.filename().string())));
+    given[*input] = true;
+    sample.parts.push_back({*input, file.path, {}, 0, 0});
+  }
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!given[i]) return fault(fmt::format("no value for input '{}'", printable(inputs_[i].name)));
+  samples_.push_back(std::move(sample));
+  return {};
+}
+
+std::string SampleCollector::input_names() const {
+  std::string text;
+  for (const ModelInput& input : inputs_)
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", printable(input.name),
+                        input.type.text());
+  return text;
+}
+
+std::optional<size_t> SampleCollector::find_input(const std::string& name) const {
+  if (name.empty() && inputs_.size() == 1) return 0;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].name == name) return i;
+  return std::nullopt;
+}
+
+Status SampleCollector::need_single_input(const fs::path& path) const {
+  if (inputs_.size() == 1) return {};
+  return Error(Code::BadCalibrationData,
+               fmt::format("one array per sample, but the model has {} inputs", inputs_.size()))
+      .file(path.string())
+      .note("inputs: " + input_names())
+      .hint(
+          "use .npz or .pt files with one array per input, or a list file with NAME=PATH fields "
+          "separated by tabs");
+}
+
+Status SampleCollector::add_npz(const fs::path& path) {
+  EC_TRY(const std::vector<std::string> names, npy::npz_names(path));
+  std::vector<Candidate> arrays;
+  for (const std::string& name : names) {
+    Candidate candidate{name, 0, {}};
+    // What no input asks for may be anything.
+    if (names.size() == 1 || find_input(name) || name.starts_with("arr_")) {
+      EC_TRY(candidate.array, npy::load_from_npz(path, name));
+      candidate.array.data = {};
+    }
+    arrays.push_back(std::move(candidate));
+  }
+  return add_arrays(path, arrays, false);
+}
+
+Status SampleCollector::add_torch(const fs::path& path) {
+  EC_TRY(const std::unique_ptr<TorchFile> file, TorchFile::open(path));
+  EC_TRY(const std::vector<TorchFile::Record> records, file->records(inputs_.size()));
+  for (size_t i = 0; i < records.size(); ++i) {
+    std::vector<Candidate> arrays;
+    for (const TorchFile::Entry& entry : records[i]) {
+      EC_TRY(npy::Array array, file->describe(entry.tensor));
+      arrays.push_back({entry.name, entry.tensor, std::move(array)});
+    }
+    Status added = add_arrays(path, arrays, records.size() > 1);
+    if (!added) return std::move(added).error().note(fmt::format("element {} of the file", i));
+  }
+  return {};
+}
+
+Result<const SampleCollector::Candidate*> SampleCollector::candidate_for(
+    size_t input, const std::vector<Candidate>& arrays) const {
+  if (inputs_.size() == 1 && arrays.size() == 1) return &arrays[0];
+  for (const Candidate& array : arrays)
+    if (array.name == inputs_[input].name) return &array;
+  // Tuples, and what numpy.savez calls arrays without a name, belong to the inputs in order.
+  const std::string positional = fmt::format("arr_{}", input);
+  const bool fits = arrays.size() == inputs_.size();
+  for (size_t i = 0; fits && i < arrays.size(); ++i)
+    if ((arrays[i].name.empty() && i == input) || arrays[i].name == positional) return &arrays[i];
+  std::vector<std::string> names;
+  for (const Candidate& array : arrays) names.push_back(array.name);
+  const bool unnamed = arrays[0].name.empty();
+  return Error(Code::BadCalibrationData,
+               unnamed ? fmt::format("{} arrays where the model has {} inputs", arrays.size(),
+                                     inputs_.size())
+                       : fmt::format("no array for input '{}'; the file has {}",
+                                     printable(inputs_[input].name), printable(join(names, ", "))))
+      .note("inputs: " + input_names())
+      .hint("give one array for each input, by its name");
+}
+
+Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candidate>& arrays,
+                                   bool several) {
+  if (arrays.empty())
+    return Error(Code::BadCalibrationData, "the file holds no arrays")
+        .hint("give one array for each input, by its name");
+  std::vector<SamplePart> parts;
+  int64_t rows = -1;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    EC_TRY(const Candidate* chosen, candidate_for(i, arrays));
+    EC_TRY(const int64_t count, count_samples(chosen->array, inputs_[i]));
+    if (rows >= 0 && rows != count)
+      return Error(Code::BadCalibrationData,
+                   fmt::format("the array of input '{}' holds {} samples, those before it {}",
+                               printable(inputs_[i].name), count, rows))
+          .hint("give every input the same number of samples");
+    rows = count;
+    parts.push_back({i, path, chosen->name, chosen->item, 0});
+  }
+  // Elements of a list are numbered on from those before.
+  int64_t first = 0;
+  if (several && !samples_.empty() && samples_.back().parts[0].path == path)
+    first = samples_.back().index + 1;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (SamplePart& part : parts) part.row = row;
+    samples_.push_back({parts, several || rows > 1 ? first + row : -1});
+  }
+  return {};
+}
+
+std::unique_ptr<SampleSource> file_source(std::vector<ModelInput> inputs,
+                                          Preprocessing preprocessing,
+                                          std::vector<FileSample> samples) {
+  return std::make_unique<FileSource>(std::move(inputs), std::move(preprocessing),
+                                      std::move(samples));
+}
+
+}  // namespace ec::quantize

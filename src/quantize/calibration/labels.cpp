@@ -1,0 +1,142 @@
+#include "quantize/calibration/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "formats/npy/npy.h"
+#include "ops/convert.h"
+#include "quantize/calibration/array_samples.h"
+#include "support/file.h"
+#include "support/strings.h"
+
+namespace ec::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+
+// More classes than any network has: a mistaken column.
+constexpr int64_t kMaxLabel = 10'000'000;
+
+std::optional<int64_t> label_number(std::string_view text) {
+  const std::optional<int64_t> value = parse_int(text);
+  return value && *value >= 0 && *value <= kMaxLabel ? value : std::nullopt;
+}
+
+// Texts as numbers where all are, else as places in their alphabetical order.
+Labels labels_of_texts(const std::vector<std::string>& texts) {
+  Labels labels;
+  const bool numbers =
+      std::all_of(texts.begin(), texts.end(), [](const auto& text) { return label_number(text); });
+  if (numbers) {
+    for (const std::string& text : texts) labels.of_sample.push_back(*label_number(text));
+    return labels;
+  }
+  std::map<std::string, int64_t> order;
+  for (const std::string& text : texts) order.emplace(text, 0);
+  for (auto& [name, index] : order) {
+    index = static_cast<int64_t>(labels.names.size());
+    labels.names.push_back(name);
+  }
+  for (const std::string& text : texts) labels.of_sample.push_back(order.at(text));
+  return labels;
+}
+
+// Paths may hold spaces and commas: the last separator counts, tabs before commas before spaces.
+LabelLine split_line(std::string_view line, size_t number) {
+  for (const char separator : {'\t', ',', ' '}) {
+    const size_t at = line.rfind(separator);
+    if (at == std::string_view::npos) continue;
+    return {number, std::string(trim(line.substr(0, at))), std::string(trim(line.substr(at + 1)))};
+  }
+  return {number, {}, std::string(line)};
+}
+
+Result<std::vector<LabelLine>> read_label_array(const fs::path& path) {
+  Result<npy::Array> array = npy::load(path);
+  if (!array) return std::move(array).error().file(path.string());
+  const auto count = static_cast<size_t>(count_elements(array->shape));
+  const std::optional<DType> dtype = dtype_of_array(*array);
+  if (!dtype || !is_integer(*dtype))
+    return Error(Code::BadCalibrationData,
+                 fmt::format("labels are integers, the array is {}", array_text(*array)))
+        .file(path.string())
+        .hint("save one integer per sample");
+  std::vector<int64_t> values(count);
+  const Blob data = array->data.aligned();
+  load<int64_t>({*dtype, array->shape, data.bytes().data()}, values);
+  std::vector<LabelLine> lines;
+  for (size_t i = 0; i < count; ++i) lines.push_back({i + 1, {}, std::to_string(values[i])});
+  return lines;
+}
+
+Error bad_line(const fs::path& file, size_t line, std::string what) {
+  return Error(Code::BadCalibrationData, std::move(what))
+      .file(fmt::format("{}:{}", file.string(), line))
+      .hint("write PATH<tab>LABEL on each line, the label a number from 0 or a class name");
+}
+
+}  // namespace
+
+Labels labels_of_folders(const SampleSource& samples, const fs::path& root) {
+  std::vector<std::string> folders;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const fs::path relative = fs::path(samples.name(i)).lexically_relative(root);
+    if (relative.empty() || std::distance(relative.begin(), relative.end()) < 2) return {};
+    folders.push_back(relative.begin()->string());
+  }
+  Labels labels = labels_of_texts(folders);
+  labels.source =
+      labels.names.empty() ? "folders, by number" : "folders, in alphabetical order from 0";
+  return labels;
+}
+
+Result<std::vector<LabelLine>> read_label_file(const fs::path& path) {
+  if (to_lower(path.extension().string()) == ".npy") return read_label_array(path);
+  EC_TRY(const Blob file, map_file(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
+  std::vector<LabelLine> lines;
+  size_t number = 0;
+  for (const std::string_view raw : split(text, '\n')) {
+    ++number;
+    const std::string_view line = trim(raw);
+    if (line.empty() || line.starts_with('#')) continue;
+    LabelLine parsed = split_line(line, number);
+    const std::string lower = to_lower(parsed.label);
+    if (lines.empty() && (lower == "label" || lower == "class")) continue;  // names of the columns
+    if (parsed.label.empty()) return bad_line(path, number, "no label on this line");
+    lines.push_back(std::move(parsed));
+  }
+  if (lines.empty())
+    return Error(Code::BadCalibrationData, "the file holds no labels")
+        .file(path.string())
+        .hint("write PATH<tab>LABEL on each line");
+  return lines;
+}
+
+Result<Labels> labels_of_lines(const std::vector<LabelLine>& lines, const fs::path& file) {
+  std::vector<std::string> texts;
+  size_t numbers = 0;
+  for (const LabelLine& line : lines) {
+    texts.push_back(line.label);
+    numbers += label_number(line.label).has_value();
+    // A file of numbers with one that is none is a mistake, not a class of that name.
+    const std::optional<int64_t> value = parse_int(line.label);
+    if (value && !label_number(line.label))
+      return bad_line(file, line.line,
+                      fmt::format("label {} is outside 0 to {}", *value, kMaxLabel));
+  }
+  if (numbers != 0 && numbers != lines.size())
+    for (const LabelLine& line : lines)
+      if (!label_number(line.label))
+        return bad_line(file, line.line,
+                        fmt::format("'{}' is no number, where other labels of the file are",
+                                    printable(line.label)));
+  Labels labels = labels_of_texts(texts);
+  labels.source = fmt::format("{}, {}", printable(file.filename().string()),
+                              labels.names.empty() ? "by number" : "names in alphabetical order");
+  return labels;
+}
+
+}  // namespace ec::quantize

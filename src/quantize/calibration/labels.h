@@ -1,0 +1,35 @@
+// The classes that labelled samples belong to, by folder or by a file of labels.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "quantize/calibration/sample_source.h"
+
+namespace ec::quantize {
+
+struct Labels {
+  std::vector<int64_t> of_sample;  // one for each sample; empty: none are known
+  std::vector<std::string> names;  // by label; empty where labels are numbers
+  std::string source;              // for reports: "folders, in alphabetical order"
+};
+
+// Of class-per-folder sets: the first folder below `root` on the way to a sample. Folders that are
+// all numbers are labels themselves, else their alphabetical order counts from 0. Empty where a
+// sample stands in no folder.
+Labels labels_of_folders(const SampleSource& samples, const std::filesystem::path& root);
+
+// One line of a labels file: "PATH<tab, comma or space>LABEL", or the label alone.
+struct LabelLine {
+  size_t line = 0;
+  std::string path, label;
+};
+// A text file, or a .npy file with one integer per sample. Errors: BadCalibrationData naming the
+// line.
+Result<std::vector<LabelLine>> read_label_file(const std::filesystem::path& path);
+// Numbers where all are numbers, else names whose alphabetical order counts from 0.
+Result<Labels> labels_of_lines(const std::vector<LabelLine>& lines,
+                               const std::filesystem::path& file);
+
+}  // namespace ec::quantize

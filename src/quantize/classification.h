@@ -1,0 +1,32 @@
+// How often the right class has the largest score.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace ec::quantize {
+
+class ClassificationScore {
+ public:
+  // Of one sample; `label` is the place of its class among the scores. The first of equal scores
+  // counts as the larger one; a score that is no number is never right.
+  void add(std::span<const float> scores, size_t label);
+
+  int64_t samples() const { return samples_; }
+  double top1() const { return share(top1_); }
+  double top5() const { return share(top5_); }
+  // (right, predicted) -> how often, in order.
+  const std::map<std::pair<size_t, size_t>, int64_t>& confusion() const { return confusion_; }
+
+ private:
+  double share(int64_t count) const {
+    return samples_ > 0 ? static_cast<double>(count) / static_cast<double>(samples_) : 0.0;
+  }
+
+  int64_t samples_ = 0, top1_ = 0, top5_ = 0;
+  std::map<std::pair<size_t, size_t>, int64_t> confusion_;
+};
+
+}  // namespace ec::quantize

@@ -1,0 +1,180 @@
+"""evaluate as users call it: labels from folders and files, a float reference, every output, preprocessing of the file."""
+
+from __future__ import annotations
+
+import random
+import unittest
+
+import onnx_builder as onnx
+import sample_files as files
+from harness import Case
+
+COLOURS = {"a_red": (230, 20, 20), "b_green": (20, 230, 20), "c_blue": (20, 20, 230)}
+
+
+def colour_model(background: bool = False, outputs: bool = False) -> bytes:
+    """Scores are the mean of each channel; with a background class in front its score is always lowest."""
+    weights, classes = [], 4 if background else 3
+    for o in range(classes):
+        channel = o - 1 if background else o
+        weights += [1.0 if c == channel else 0.0 for c in range(3)]
+    bias = [-9.0 if background and o == 0 else 0.0 for o in range(classes)]
+    nodes = [onnx.node("Conv", ["x", "w", "b"], ["c"], "scores"),
+             onnx.node("GlobalAveragePool", ["c"], ["p"], "pool"), onnx.node("Flatten", ["p"], ["y"], "flat")]
+    results = [onnx.value("y", ["batch", classes])]
+    if outputs:
+        nodes.append(onnx.node("Relu", ["c"], ["map"], "relu"))
+        results.append(onnx.value("map", ["batch", classes, 8, 8]))
+    return onnx.model(nodes, [onnx.value("x", ["batch", 3, 8, 8])], results,
+                      [onnx.tensor("w", [classes, 3, 1, 1], weights), onnx.tensor("b", [classes], bias)])
+
+
+class Evaluate(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("m.onnx", colour_model())
+        noise = random.Random(5)
+        for name, colour in COLOURS.items():
+            (self.dir / "data" / name).mkdir(parents=True)
+            for i in range(6):
+                shade = tuple(min(255, max(0, c + noise.randrange(-20, 20))) for c in colour)
+                self.write(f"data/{name}/{i}.ppm", files.flat_ppm(shade))
+
+    def quantized(self, *options: str, model: str = "m.onnx") -> str:
+        self.good(model, "-t", "tflite", "-q", "ptq", "--calibration-data", "data", "--dim", "batch=1", "-o", "m.tflite", *options)
+        return "m.tflite"
+
+    def test_folders_are_classes_in_alphabetical_order(self):
+        result = self.good("evaluate", "m.onnx", "--data", "data", "--json").result
+        self.assertEqual(result["samples"], 18)
+        self.assertEqual(result["classes"], list(COLOURS))
+        self.assertEqual((result["model"]["top1"], result["model"]["top5"]), (1.0, 1.0))
+        # A picture in the wrong folder is a mistake, and --confusion says which.
+        self.write("data/c_blue/wrong.ppm", files.flat_ppm(COLOURS["a_red"]))
+        result = self.good("evaluate", "m.onnx", "--data", "data", "--confusion", "--json").result
+        self.assertAlmostEqual(result["model"]["top1"], 18 / 19)
+        self.assertIn({"label": "c_blue", "predicted": "a_red", "count": 1}, result["model"]["confusion"])
+        text = self.good("evaluate", "m.onnx", "--data", "data", "--confusion").out
+        for part in ("19 samples", "alphabetical", "0.9474", "rows are labels", "a_red"):
+            self.assertIn(part, text)
+
+    def test_folders_that_are_numbers(self):
+        for number, colour in ((0, "a_red"), (2, "c_blue")):
+            (self.dir / f"numbers/{number}").mkdir(parents=True)
+            self.write(f"numbers/{number}/x.ppm", files.flat_ppm(COLOURS[colour]))
+        result = self.good("evaluate", "m.onnx", "--data", "numbers", "--json").result
+        self.assertEqual((result["labels"], result["model"]["top1"]), ("folders, by number", 1.0))
+
+    def test_integers_beside_the_float_model(self):
+        model = self.quantized("--mean", "0.5", "--std", "0.25")
+        result = self.good("evaluate", model, "--data", "data", "--reference", "m.onnx", "--json").result
+        self.assertEqual(result["model"]["top1"], result["reference"]["top1"])
+        output, = result["outputs"]
+        self.assertEqual((output["name"], output["top1_agreement"]), ("y", 1.0))
+        self.assertGreater(output["sqnr_db"], 25)
+        self.assertGreater(output["max_error"], 0)
+        self.assertLessEqual(output["mean_error"], output["max_error"])
+        # The file says how its input is made, and the reference gets the same.
+        for side in ("model", "reference"):
+            self.assertIn("mean 0.5, std 0.25", result[side]["preprocessing"])
+            self.assertEqual(result[side]["preprocessing_from"], "file")
+        self.assertIn("recorded in the file", self.good("evaluate", model, "--data", "data").out)
+        given = self.good("evaluate", model, "--data", "data", "--mean", "0.4", "--json").result
+        self.assertEqual(given["model"]["preprocessing_from"], "options")
+
+    def test_integer_interface_and_quantised_graph(self):
+        for kind in ("int8", "uint8"):
+            model = self.quantized("--io-type", kind)
+            result = self.good("evaluate", model, "--data", "data", "--reference", "m.onnx", "--json").result
+            self.assertEqual(result["outputs"][0]["top1_agreement"], 1.0)
+            self.assertGreater(result["outputs"][0]["sqnr_db"], 25, kind)
+        self.good("quantize", "m.onnx", "--calibration-data", "data", "--dim", "batch=1", "-o", "q.ecir")
+        result = self.good("evaluate", "q.ecir", "--data", "data", "--reference", "m.onnx", "--json").result
+        self.assertGreater(result["outputs"][0]["sqnr_db"], 25)
+
+    def test_bytes_are_pixels_where_nothing_else_is_known(self):
+        # As vendors' files are: uint8 in, and not a word about preprocessing.
+        network = """ecir 1
+graph @g(%x: u8[1,8,8,3] q(1:0)) -> (y = %y) {
+  %axes = const i64[2] dense[1,2]
+  %r = dequantize(%x) : f32[1,8,8,3]
+  %y = reduce_mean(%r, %axes) {keep_dims=false}
+}
+"""
+        self.write("bytes.ecir", network)
+        result = self.good("evaluate", "bytes.ecir", "--data", "data", "--json").result
+        self.assertEqual((result["model"]["top1"], result["model"]["preprocessing_from"]), (1.0, "nothing"))
+        self.assertIn("pixels 0 to 255", result["model"]["preprocessing"])
+
+    def test_every_output_is_compared(self):
+        self.write("two.onnx", colour_model(outputs=True))
+        model = self.quantized(model="two.onnx")
+        result = self.good("evaluate", model, "--data", "data", "--reference", "two.onnx", "--json").result
+        self.assertEqual([o["name"] for o in result["outputs"]], ["y", "map"])
+        # The map is NHWC in the file and NCHW in the model: compared element by element all the same.
+        self.assertGreater(result["outputs"][1]["sqnr_db"], 25)
+        self.assertNotIn("top1_agreement", result["outputs"][1])
+
+    def test_background_class(self):
+        self.write("b.onnx", colour_model(background=True))
+        self.assertEqual(self.good("evaluate", "b.onnx", "--data", "data", "--json").result["model"]["top1"], 0.0)
+        result = self.good("evaluate", "b.onnx", "--data", "data", "--label-offset", "1", "--json").result
+        self.assertEqual(result["model"]["top1"], 1.0)
+
+    def test_labels_of_a_file(self):
+        paths = [f"{name}/{i}.ppm" for name in COLOURS for i in range(3)]
+        for separator in ("\t", ",", " "):
+            lines = [f"{path}{separator}{list(COLOURS).index(path.split('/')[0])}" for path in paths]
+            self.write("labels.txt", "# comment\n" + "\n".join(lines) + "\n")
+            result = self.good("evaluate", "m.onnx", "--data", "data", "--labels", "labels.txt", "--json").result
+            self.assertEqual((result["samples"], result["model"]["top1"]), (9, 1.0))
+        self.write("names.csv", "path,label\n" + "\n".join(f"{p},{p.split('/')[0]}" for p in paths))
+        result = self.good("evaluate", "m.onnx", "--data", "data", "--labels", "names.csv", "--json").result
+        self.assertEqual((result["classes"], result["model"]["top1"]), (list(COLOURS), 1.0))
+
+    def test_arrays_with_labels(self):
+        values, labels = [], []
+        for i in range(9):
+            labels.append(i % 3)
+            values += [1.0 if c == i % 3 else 0.1 for c in range(3) for _ in range(64)]
+        self.write_npy("x.npy", (9, 3, 8, 8), values)
+        self.write_npy("labels.npy", (9,), labels, "<i8")
+        self.write("labels.txt", "\n".join(map(str, labels)))
+        for name in ("labels.npy", "labels.txt"):
+            result = self.good("evaluate", "m.onnx", "--data", "x.npy", "--labels", name, "--json").result
+            self.assertEqual((result["samples"], result["model"]["top1"]), (9, 1.0))
+        # Arrays in the order of the float model serve the compiled one, whose channels are last.
+        result = self.good("evaluate", self.quantized(), "--data", "x.npy", "--reference", "m.onnx", "--json").result
+        self.assertEqual(result["outputs"][0]["top1_agreement"], 1.0)
+
+    def test_samples_are_spread_and_threads_change_nothing(self):
+        result = self.good("evaluate", "m.onnx", "--data", "data", "--samples", "3", "--confusion", "--json").result
+        self.assertEqual(sorted(e["label"] for e in result["model"]["confusion"]), list(COLOURS))
+        model = self.quantized()
+        one, two = (self.good("evaluate", model, "--data", "data", "--reference", "m.onnx", "--threads", n, "--json").result
+                    for n in (1, 2))
+        self.assertEqual(one["outputs"], two["outputs"])
+
+    def test_requests_that_cannot_be_met(self):
+        (self.dir / "flat").mkdir()
+        self.write("flat/x.ppm", files.ppm(1))
+        self.write_npy("x.npy", (2, 3, 8, 8), [0.5] * 384)
+        self.write("three.txt", "0\n1\n2\n")
+        self.write("far.txt", "a_red/0.ppm 7\n")
+        self.write("mixed.txt", "a_red/0.ppm 0\na_red/1.ppm red\n")
+        self.write("absent.txt", "a_red/77.ppm 0\n")
+        self.write("negative.txt", "a_red/0.ppm -1\n")
+        before = self.files()
+        self.bad(2, "EC8001", "evaluate", "m.onnx")
+        self.bad(2, "EC8001", "evaluate", "m.onnx", "--data", "flat")
+        self.bad(7, "EC4003", "evaluate", "m.onnx", "--data", "x.npy", "--labels", "three.txt")
+        for labels in ("far.txt", "mixed.txt", "negative.txt"):
+            self.bad(7, "EC4003", "evaluate", "m.onnx", "--data", "data", "--labels", labels)
+        self.assertIn("77.ppm", self.run_program("evaluate", "m.onnx", "--data", "data", "--labels", "absent.txt").err)
+        self.write("other.onnx", onnx.relu_model([1, 3, 8, 8]))
+        self.bad(1, "EC2001", "evaluate", "m.onnx", "--data", "flat", "--reference", "other.onnx")
+        self.assertEqual(self.files(), sorted([*before, "other.onnx"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
