@@ -5,7 +5,7 @@
 
 Needs ai-edge-litert, numpy and pillow. Works on ../shared/data (skips where that folder is absent).
 For each network: top-1 of the float file and of the int8 file, how often both agree, SQNR of the
-outputs. Exit status 1: a network falls
+outputs; and our own session gives what LiteRT's reference kernels give. Exit status 1: a network falls
 below its mark.
 """
 import argparse
@@ -18,7 +18,8 @@ import tempfile
 import time
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from edgecompiler.runtime import InferenceSession
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,14 +58,22 @@ def cifar_pixels(picture):
     return ((np.asarray(picture, np.float32) / 255 - CIFAR_MEAN) / CIFAR_STD).astype(np.float32)
 
 
+IMAGENET_OPTIONS = ["--mean", "127.5", "--std", "127.5", "--resize", "crop:256"]
+MOBILENET_V2 = ("onnx/mobilenet_v2_1.0_224.onnx", imagenet, imagenet_pixels, 224)
+
 # name: model, images, pixels, size, options, marks for agreement and output SQNR (dB)
 NETWORKS = {
-    "mobilenet_v2": ("onnx/mobilenet_v2_1.0_224.onnx", imagenet, imagenet_pixels, 224,
-                     ["--mean", "127.5", "--std", "127.5", "--resize", "crop:256"], 0.97, 0.0),
+    "mobilenet_v2": (*MOBILENET_V2, IMAGENET_OPTIONS, 0.978, 0.0),
+    "mobilenet_v2_per_tensor": (*MOBILENET_V2, [*IMAGENET_OPTIONS, "--weights", "per-tensor"], 0.90, 0.0),
+    "mobilenet_v2_a16w8": (*MOBILENET_V2, [*IMAGENET_OPTIONS, "-q", "a16w8"], 0.995, 0.0),
     "cifar_mobilenetv2": ("cifar10/zoo/mobilenetv2.onnx", cifar, cifar_pixels, 32, CIFAR_OPTIONS, 0.97, 27.0),
     "cifar_efficientnet": ("cifar10/zoo/efficientnet.onnx", cifar, cifar_pixels, 32, CIFAR_OPTIONS, 0.96, 22.0),
     "cifar_vit": ("cifar10/zoo/vit.onnx", cifar, cifar_pixels, 32, CIFAR_OPTIONS, 0.95, 20.0),
 }
+
+
+# 16-bit kernels of LiteRT are slow, and any image that differs would show.
+FEWER_IMAGES = {"mobilenet_v2_per_tensor": 300, "mobilenet_v2_a16w8": 100}
 
 
 def compile_to(program, model, output, size, *options):
@@ -79,8 +88,8 @@ def compile_to(program, model, output, size, *options):
 
 
 class Scores:
-    def __init__(self, path):
-        self.interpreter = Interpreter(str(path))
+    def __init__(self, path, kernels=OpResolverType.AUTO):
+        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=kernels)
         self.interpreter.allocate_tensors()
         self.input = self.interpreter.get_input_details()[0]
         self.output = self.interpreter.get_output_details()[0]
@@ -93,9 +102,21 @@ class Scores:
         return self.interpreter.get_tensor(self.output["index"]).reshape(-1).astype(np.float64)
 
 
+def same_as_reference(path, samples):
+    """Whether our session and LiteRT's reference kernels give the same bits."""
+    reference = Scores(path, OpResolverType.BUILTIN_REF)
+    with InferenceSession(str(path)) as session:
+        for pixels in samples:
+            (got,) = session.run({session.inputs[0].name: pixels[None]}).values()
+            if not np.array_equal(got.reshape(-1).astype(np.float64), reference(pixels)):
+                return False
+    return True
+
+
 def check(name, program, folder, limit):
     model, images, pixels, size, options, agreement_mark, sqnr_mark = NETWORKS[name]
     calibration, test = images()
+    limit = limit or FEWER_IMAGES.get(name)
     if limit:
         test = test[:: max(1, len(test) // limit)]
     listing = folder / f"{name}.txt"
@@ -103,6 +124,7 @@ def check(name, program, folder, limit):
     compile_to(program, DATA / model, folder / f"{name}_float.tflite", size)
     result, seconds = compile_to(program, DATA / model, folder / f"{name}_int8.tflite", size, "-q", "ptq",
                                  "--calibration-data", listing, *options)
+    few = [pixels(Image.open(file).convert("RGB")) for file, _ in test[:3]]
     exact, quantised = Scores(folder / f"{name}_float.tflite"), Scores(folder / f"{name}_int8.tflite")
     right = [0, 0]
     same, noise, signal = 0, 0.0, 0.0
@@ -121,8 +143,10 @@ def check(name, program, folder, limit):
         "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0, "seconds": round(seconds, 1),
         "integer_operations": quantization["integer_operations"], "float_operations": quantization["float_operations"],
         "predicted": quantization["accuracy"]["outputs"][0],
+        "session_equals_reference": same_as_reference(folder / f"{name}_int8.tflite", few),
     }
-    row["ok"] = bool(row["agreement"] >= agreement_mark and row["sqnr_db"] >= sqnr_mark)
+    row["ok"] = bool(row["agreement"] >= agreement_mark and row["sqnr_db"] >= sqnr_mark
+                     and row["session_equals_reference"])
     print(json.dumps(row, default=float), flush=True)
     return row
 
