@@ -13,8 +13,11 @@ Result<bool> global_pool(Rewriter& rewriter, Operation* op) {
   const auto rank = rank_of(op->input(0));
   const auto axes = reduce_axes(op);
   if (rank != size_t{4} || axes != std::vector<int64_t>{2, 3} || has_quant(op)) return false;
-  if (!op->attrs_as<ReduceAttrs>().keep_dims || !is_float(op->output()->dtype())) return false;
+  if (!is_float(op->output()->dtype()) || !op->output()->shape()) return false;
   EC_TRY(Tensor * result, rewriter.add(kPool, {op->input(0)}, GlobalPoolAttrs{}, {op}));
+  if (!op->attrs_as<ReduceAttrs>().keep_dims) {
+    EC_TRY(result, rewriter.add(OpKind::Squeeze, {result, rewriter.ints({2, 3})}, NoAttrs{}, {op}));
+  }
   rewriter.replace(op, result);
   return true;
 }
@@ -29,7 +32,9 @@ constexpr RewriteRule kRules[] = {
 const PassInfo kRecoverPoolsPass{
     .name = "recover-pools",
     .summary = "Turns reductions over all pixels of an image into global pools.",
-    .details = "Mean and maximum over dimensions 2 and 3 of four, dimensions kept.",
+    .details =
+        "Mean and maximum over dimensions 2 and 3 of four; where they are dropped, a squeeze "
+        "follows.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kRecoverPoolsPass.name, kRules);
     }};

@@ -92,6 +92,23 @@ Result<bool> merge_into_gather(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
+// gather(x, [0, 1, 2, ...]) of a vector takes everything in order: exporters write strided views
+// so.
+Result<bool> gather_of_everything(Rewriter& rewriter, Operation* op) {
+  const auto sizes = static_shape(op->input(0));
+  if (!sizes || sizes->size() != 1 || has_quant(op) || !op->output()->shape()) return false;
+  if (!is_constant(op->input(1)) || op->input(1)->type().num_elements() != sizes->front())
+    return false;
+  const auto places = int_values(op->input(1));
+  if (!places) return false;
+  for (size_t i = 0; i < places->size(); ++i)
+    if ((*places)[i] != static_cast<int64_t>(i)) return false;
+  EC_TRY(Tensor * result, add_reshape(rewriter, op->input(0), *op->output()->shape(), {op}));
+  if (result == nullptr) return false;
+  rewriter.replace(op, result);
+  return true;
+}
+
 template <OpKind kKind>
 constexpr RewriteRule rules_of(int which) {
   if (which == 0) return {kKind, merge_views, "chains merged"};
@@ -100,10 +117,12 @@ constexpr RewriteRule rules_of(int which) {
 }
 
 constexpr RewriteRule kRules[] = {
-    rules_of<OpKind::Reshape>(0),   rules_of<OpKind::Reshape>(1),   rules_of<OpKind::Reshape>(2),
-    rules_of<OpKind::Flatten>(0),   rules_of<OpKind::Flatten>(1),   rules_of<OpKind::Flatten>(2),
-    rules_of<OpKind::Squeeze>(0),   rules_of<OpKind::Squeeze>(1),   rules_of<OpKind::Squeeze>(2),
-    rules_of<OpKind::Unsqueeze>(0), rules_of<OpKind::Unsqueeze>(1),
+    rules_of<OpKind::Reshape>(0),   rules_of<OpKind::Reshape>(1),
+    rules_of<OpKind::Reshape>(2),   rules_of<OpKind::Flatten>(0),
+    rules_of<OpKind::Flatten>(1),   rules_of<OpKind::Flatten>(2),
+    rules_of<OpKind::Squeeze>(0),   rules_of<OpKind::Squeeze>(1),
+    rules_of<OpKind::Squeeze>(2),   rules_of<OpKind::Unsqueeze>(0),
+    rules_of<OpKind::Unsqueeze>(1), {OpKind::Gather, gather_of_everything, "gathers of everything"},
 };
 
 }  // namespace
@@ -114,7 +133,7 @@ const PassInfo kSimplifyReshapesPass{
     .details =
         "The last shape of a chain counts. Open sizes are kept when at most one of them has to be "
         "computed. A view that drops or restores the reduced dimensions of a reduction becomes its "
-        "keep_dims attribute.",
+        "keep_dims attribute. A gather of all of a vector in order is a reshape.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kSimplifyReshapesPass.name, kRules);
     }};

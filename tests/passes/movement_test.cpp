@@ -18,7 +18,8 @@ std::string over_x(std::string_view body) {
   return "graph @g(%x: f32[2,3,4,5], %z: f32[2,3,4,5], %n: f32[N,3,4], %u: f32[2,1,4,5]) -> (y = "
          "%y) {\n"
          "  %i0 = const i64[1] splat(0) %i1 = const i64[1] splat(1) %i2 = const i64[1] splat(2)\n"
-         "  %i3 = const i64[1] splat(3) %i4 = const i64[1] splat(4)\n" +
+         "  %i3 = const i64[1] splat(3) %i4 = const i64[1] splat(4) %six = const i64[1] "
+         "splat(6)\n" +
          std::string(body) + "\n}";
 }
 
@@ -46,6 +47,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"reduce_elsewhere",
              "%a = reduce_mean(%x, %i2) {keep_dims=false} %y = unsqueeze(%a, %i1)",
              "reduce_mean unsqueeze"},
+        Case{"gather_everything",
+             "%t = const i64[1] splat(-1) %a = reshape(%u, %t) %p = const i64[2,3] "
+             "dense[0,1,2,3,4,5] %s = slice(%a, %i0, %six) %y = gather(%s, %p)",
+             "reshape slice reshape"},
+        Case{"gather_another_order",
+             "%t = const i64[1] splat(-1) %a = reshape(%u, %t) %p = const i64[2,3] "
+             "dense[0,2,1,3,4,5] %s = slice(%a, %i0, %six) %y = gather(%s, %p)",
+             "reshape slice gather"},
         Case{"gather_drop", "%a = gather(%x, %i1) {axis=2} %y = squeeze(%a, %i2)", "gather"}),
     [](const auto& one) { return std::string(one.param.name); });
 
