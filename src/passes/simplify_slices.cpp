@@ -18,10 +18,18 @@ int64_t axis_of(const Operation* op) {
   return rank ? positive_axis(axis, *rank) : axis;
 }
 
+// Whatever reads the tensor are slices that take this one up, so that it goes.
+bool is_sliced_only(const Tensor* tensor) {
+  return !tensor->uses().empty() && !tensor->uses()[0].op->graph().is_output(tensor) &&
+         std::all_of(tensor->uses().begin(), tensor->uses().end(), [](const Use& use) {
+           return use.op->kind() == OpKind::Slice && use.index == 0 && slice_ranges(use.op);
+         });
+}
+
 // slice(slice(x)) -> slice(x): places add up, steps multiply.
 Result<bool> merge_slices(Rewriter& rewriter, Operation* op) {
   Operation* inner_op = produced_by(op->input(0), OpKind::Slice);
-  if (inner_op == nullptr || !has_single_use(op->input(0))) return false;
+  if (inner_op == nullptr || !is_sliced_only(op->input(0))) return false;
   if (!Rewriter::interchangeable(op->output(), inner_op->input(0))) return false;
   const auto outer = slice_ranges(op);
   auto ranges = slice_ranges(inner_op);

@@ -102,7 +102,9 @@ def save(form: str, model, inputs, path: pathlib.Path, exported: dict) -> None:
         elif form == "scripted":
             torch.jit.script(model).save(str(path))
         elif form == "onnx":
-            torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17)
+            # Normalisation stays as it is: folding it in single precision would be the exporter's rounding.
+            torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17,
+                              training=torch.onnx.TrainingMode.PRESERVE)
         elif form == "onnx-dynamo":
             torch.onnx.export(model, inputs, str(path), dynamo=True, opset_version=18, external_data=False, verbose=False)
         else:

@@ -27,6 +27,11 @@ from torch_zoo import largest_error, run
 TOLERANCE = 1e-5
 VIEWS = ("flatten", "reshape", "squeeze", "unsqueeze")  # the same thing under several names
 SUBSET = ("mobilenet_v2", "resnet18", "efficientnet_b0", "convnext_atto", "vit_tiny")
+# Why counts differ, where they do.
+REASONS = {
+    ("swin_t", "core"): "run_decompositions() writes torch.roll as an index by constant places, one gather in place of two slices "
+                        "and a concat",
+}
 NETWORKS = (
     "mobilenet_v2", "resnet18", "efficientnet_b0", "convnext_atto", "vit_tiny", "deit_tiny", "swin_t", "mobilevit_xs",
     "mobilenet_v3_small", "regnet_y_400mf", "shufflenet_v2_x1_0", "squeezenet1_1",
@@ -86,7 +91,8 @@ def write_table(results: dict[str, dict], path: pathlib.Path) -> None:
         cells = [str(rows.get(f, {}).get("operations", "" if f not in rows else "fault")) for f in forms]
         worst = max((row["error"] for row in rows.values() if "error" in row), default=0.0)
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {worst:.1e} |")
-        notes += [f"- {name}, {f}: {row['differences']}" for f, row in rows.items() if row.get("differences")]
+        notes += [f"- {name}, {f}: {row['differences']}: {REASONS.get((name, f), 'no reason known')}"
+                  for f, row in rows.items() if row.get("differences")]
         notes += [f"- {name}, {f}: {row['fault']}" for f, row in rows.items() if "fault" in row]
     path.write_text("\n".join([*lines, "", *(["## Differences from the traced form", ""] if notes else []), *notes, ""]))
 
@@ -113,7 +119,8 @@ def main() -> int:
             folder = (args.keep or pathlib.Path(scratch)) / name
             rows = compare(write_archives(known[name], [*FORMS, *TWINS], folder), args.edgecompile)
         results[name] = rows
-        bad = [f for f, row in rows.items() if "fault" in row or row["error"] > TOLERANCE or row["differences"]]
+        bad = [f for f, row in rows.items() if "fault" in row or row["error"] > TOLERANCE
+               or (row["differences"] and (name, f) not in REASONS)]
         failed += len(bad)
         text = "  ".join(f"{f} {row.get('operations', row.get('fault'))} {row.get('differences', '')}".strip() for f, row in rows.items())
         print(f"{'FAIL' if bad else 'pass'}  {name}: {text}", flush=True)

@@ -144,6 +144,10 @@ INSTANTIATE_TEST_SUITE_P(
              "%a = slice(%x, %i0, %i4, %i3, %i2) %y = slice(%a, %i1, %i4, %i3, %i1)", "slice"},
         Case{"slice_two_axes", "%a = slice(%x, %i1, %i4, %i3) %y = slice(%a, %i1, %i2, %i2)",
              "slice"},
+        Case{"slice_used_by_slices",
+             "%a = slice(%x, %i0, %i4, %i3, %i2) %b = slice(%a, %i0, %i4, %i2, %i2) %c = slice(%a, "
+             "%i1, %i4, %i2, %i2) %y = add(%b, %c)",
+             "slice slice add"},
         Case{"slice_used_twice",
              "%a = slice(%x, %i1, %i4, %i3) %b = slice(%a, %i1, %i2, %i3) %y = add(%a, %b)",
              "slice slice add"},
