@@ -17,9 +17,11 @@ inline float clip_bound(const Operation& op, size_t operand, float otherwise) {
   return known ? tensor->values<float>()[0] : std::nanf("");
 }
 
+inline constexpr float kRelu6Bound = 6.0f;
+
 // Of a clip: between 0 and 6.
 inline bool has_relu6_bounds(const Operation& op) {
-  return clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 6.0f;
+  return clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == kRelu6Bound;
 }
 
 }  // namespace ec::quantize

@@ -2,16 +2,14 @@
 // is divided by a factor where it is made and multiplied by it where it is read. The factors are
 // those that make rounding cost least (channel_factors.h).
 //
-//   Layers   between two layers with weights (Nagel et al., "Data-Free Quantization")
-//   Gains    between the gain of a normalisation or the gate of an attention over channels, and the
-//            layers behind it (Xiao et al., "SmoothQuant")
+// Between layers it is the method of Nagel et al. ("Data-Free Quantization"), behind gains that of
+// Xiao et al. ("SmoothQuant").
 #pragma once
 
 #include "quantize/calibrate.h"
+#include "quantize/scalable_edges.h"
 
 namespace ec::quantize {
-
-enum class Equalization : uint8_t { Layers, Gains };
 
 struct EqualizeOptions {
   Equalization what = Equalization::Layers;
@@ -20,11 +18,8 @@ struct EqualizeOptions {
   bool allow_bounds = false;
 };
 
-// Whether there is a tensor whose channels could be scaled.
-bool can_equalize(Graph& graph, const Plan& plan, Equalization what);
-
-// Changes constants of the graph in place; `plan` and `run` are of this graph. The number of tensors
-// whose channels were scaled.
+// Changes constants of the graph in place; `plan` and `run` are of this graph. The number of
+// tensors whose channels were scaled.
 Result<size_t> equalize(Graph& graph, const Plan& plan, const CalibrationRun& run,
                         const EqualizeOptions& options);
 

@@ -55,9 +55,7 @@ class Rescaler {
   };
 
   Status attempt(const EqualizeOptions& how, MethodGain gain, Switch wanted, double worthwhile) {
-    if (wanted == Switch::Off ||
-        !can_equalize(*kept_, make_plan(*kept_, target_, options_), how.what))
-      return {};
+    if (wanted == Switch::Off || scalable_edges(*kept_, how.what).empty()) return {};
     if (!best_) {
       EC_TRY(best_, judge(*kept_));
     }
