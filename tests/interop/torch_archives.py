@@ -25,7 +25,7 @@ DETECTORS = ("fpn_resnet18", "fpn_mobilenet_v2", "ssdlite_mobilenet_v3", "retina
 def entries() -> list[zoo_list.Entry]:
     """Each architecture once."""
     video = [zoo_list.Entry(name, "video", name, ((1, 3, frames, size, size),)) for name, (frames, size) in VIDEO.items()]
-    detectors = [zoo_list.Entry(name, "detection", name, zoo_list.image(128)) for name in DETECTORS]
+    detectors = [zoo_list.Entry(name, "detection", name, zoo_list.image(320 if name.startswith("ssd") else 128)) for name in DETECTORS]
     found: dict[str, zoo_list.Entry] = {}
     for entry in [*zoo_list.ENTRIES, *video, *detectors]:
         if not entry.dynamic:

@@ -3,7 +3,7 @@
     python tests/interop/torch_twins.py EDGECOMPILE [--only vit_tiny,resnet18] [--out DIR] [--keep DIR]
 
 Needs PyTorch, torchvision and timm. Results of every form are compared with those of the traced one: at most 1e-5 of
-the largest output. OUT/torch_twins.md is the table; where counts differ, it says by which operations.
+the largest output (2e-5 where the exporter rounds weights itself). OUT/torch_twins.md is the table; where counts differ, it says by which operations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import zoo
 from torch_archives import FORMS, TWINS, Archives, entries, write_archives
 from torch_zoo import largest_error, run
 
-TOLERANCE = 1e-5
+TOLERANCE = {form: 1e-5 for form in (*FORMS, *TWINS)}
+TOLERANCE["onnx-dynamo"] = 2e-5  # this exporter folds normalisation into weights, in single precision
 VIEWS = ("flatten", "reshape", "squeeze", "unsqueeze")  # the same thing under several names
 SUBSET = ("mobilenet_v2", "resnet18", "efficientnet_b0", "convnext_atto", "vit_tiny")
 # Why counts differ, where they do.
@@ -84,7 +85,8 @@ def write_table(results: dict[str, dict], path: pathlib.Path) -> None:
     forms = [*FORMS, *TWINS]
     lines = ["# One network in every format", "",
              "Operations after optimisation of one network as PyTorch saves and exports it. Results agree with the traced",
-             f"form's to {TOLERANCE:g} of the largest output. Made by `tests/interop/torch_twins.py`.", "",
+             "form's to 1e-5 of the largest output (onnx-dynamo, whose exporter folds normalisation in single precision: 2e-5).",
+             "Made by `tests/interop/torch_twins.py`.", "",
              "| network | " + " | ".join(forms) + " | largest error |", "|---|" + "---|" * (len(forms) + 1)]
     notes = []
     for name, rows in results.items():
@@ -119,7 +121,7 @@ def main() -> int:
             folder = (args.keep or pathlib.Path(scratch)) / name
             rows = compare(write_archives(known[name], [*FORMS, *TWINS], folder), args.edgecompile)
         results[name] = rows
-        bad = [f for f, row in rows.items() if "fault" in row or row["error"] > TOLERANCE
+        bad = [f for f, row in rows.items() if "fault" in row or row["error"] > TOLERANCE[f]
                or (row["differences"] and (name, f) not in REASONS)]
         failed += len(bad)
         text = "  ".join(f"{f} {row.get('operations', row.get('fault'))} {row.get('differences', '')}".strip() for f, row in rows.items())
