@@ -164,7 +164,7 @@ def run_measured(command: list[str]) -> tuple[str, dict]:
         out.seek(0)
         err.seek(0)
         if process.returncode != 0:
-            raise RuntimeError(f"{command[0]}: exit {process.returncode}: {err.read()[-300:]}")
+            raise RuntimeError(f"exit {process.returncode}: {(out.read() + err.read())[-300:]}")
         return out.read(), {"wall": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_mb": peak}
 
 
@@ -305,7 +305,7 @@ def accuracy_part(args, folder: pathlib.Path) -> list[dict]:
         exact = [exact_scores(x).astype(np.float64) for x in inputs]
         top1 = sum(int(e.argmax() == label) for e, label in zip(exact, labels)) / len(labels)
         table.add({"network": name, "tool": "float"}, lambda: {"top1": top1})
-        shape = ["--input-shape", "1x3x32x32"] if source.suffix == ".onnx" else []
+        shape = ["--input-shape", "1x3x32x32" if source.suffix == ".onnx" else "1x32x32x3"]
 
         def judged(output):
             return lambda row: row | judge(output, exact, inputs, labels)
@@ -361,7 +361,7 @@ def weights_part(args, folder: pathlib.Path) -> list[dict]:
         inputs = [pixels(file, kind) for file, _ in test]
         exact_scores = scores_of(source)
         exact = [exact_scores(x).astype(np.float64) for x in inputs]
-        shape = ["--input-shape", "1x3x32x32"] if source.suffix == ".onnx" else []
+        shape = ["--input-shape", "1x3x32x32" if source.suffix == ".onnx" else "1x32x32x3"]
         plain = folder / f"{name}_float.tflite"
         run_ours(args, source, "-t", "tflite", *shape, "-o", plain)
 
