@@ -105,11 +105,12 @@ def compare(archives: Archives, forms: list[str], binary: str) -> dict[str, dict
 def write_table(results: dict[str, dict], path: pathlib.Path) -> None:
     sources = {entry.name: entry.source for entry in entries()}
     public = sum(sources.get(name) != "own" for name in results)
+    own = len(results) - public
     cells = [cell for forms in results.values() for cell in forms.values()]
     count = {status: sum(cell["status"] == status for cell in cells) for status in STATUSES}
     lines = [
         "# PyTorch archives against PyTorch", "",
-        f"{public} architectures of torchvision and timm and {len(results) - public} small networks with random weights, in the forms",
+        f"{public} architectures of torchvision and timm{f' and {own} small networks' if own else ''}, with random weights, in the forms",
         "that PyTorch 2.13 can write. Each cell is the largest error as a share of the largest output; at most "
         f"{TOLERANCE:g} passes.",
         f"{count['pass']} pass, {count['FAIL']} fail, {count['ill-conditioned']} are ill-conditioned (PyTorch's own rounding errors are as "
