@@ -71,9 +71,8 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
   EC_TRY(report.passes, optimize(*loaded.graph, options, pipeline, sink));
   if (wants_quantization(options)) {
     const bool onnx = writes_onnx(report.output);
-    EC_TRY(report.quantization,
-           quantize_graph(loaded.graph, imported, options, report.target, sink,
-                          onnx ? GraphForm::Simulated : GraphForm::Integer));
+    EC_TRY(report.quantization, quantize_graph(loaded.graph, imported, options, report.target, sink,
+                                               onnx ? GraphForm::Simulated : GraphForm::Integer));
     // Whatever the passes before were: this is the form that the file has.
     if (onnx) EC_CHECK_OK(optimize(*loaded.graph, {}, "onnx-qdq", sink));
   } else {

@@ -185,13 +185,13 @@ constexpr AttrSchema make_schema(std::string_view name, std::span<const Field> f
 #define EC_FIELD_LIST_AGAIN() EC_FIELD_LIST
 
 // A template, so that a file only compiles the tables of the structs it uses.
-#define EC_ATTRS(S, ...)                                                                     \
-  template <class Self = S>                                                                  \
-  static const ::ec::AttrSchema& schema() {                                                  \
-    static constexpr ::ec::Field kFields[] = {EC_EXPAND(EC_FIELD_LIST(Self, __VA_ARGS__))};  \
+#define EC_ATTRS(S, ...)                                                                      \
+  template <class Self = S>                                                                   \
+  static const ::ec::AttrSchema& schema() {                                                   \
+    static constexpr ::ec::Field kFields[] = {EC_EXPAND(EC_FIELD_LIST(Self, __VA_ARGS__))};   \
     static constexpr ::ec::AttrSchema kSchema = ::ec::detail::make_schema<Self>(#S, kFields); \
-    return kSchema;                                                                          \
-  }                                                                                          \
+    return kSchema;                                                                           \
+  }                                                                                           \
   bool operator==(const S&) const = default;
 
 struct NoAttrs {

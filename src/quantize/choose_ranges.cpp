@@ -120,8 +120,8 @@ class Chooser {
   size_t runs_left_;
   size_t num_candidates_ = 0;
   LayerWeights weights_;
-  std::vector<size_t> choice_;  // by group
-  std::vector<bool> kept_;      // groups that keep their extremes
+  std::vector<size_t> choice_;     // by group
+  std::vector<bool> kept_;         // groups that keep their extremes
   std::vector<OutputError> best_;  // by part; empty before the first run
 };
 

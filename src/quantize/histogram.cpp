@@ -47,8 +47,7 @@ void Histogram::count(std::span<const float> values) {
   const size_t tables = values.size() > 2 * kSide ? kTables : 1;
   std::vector<uint32_t> counts(tables * 2 * kSide, 0);
   std::array<uint32_t*, kTables> middle;
-  for (size_t t = 0; t < kTables; ++t)
-    middle[t] = counts.data() + (t % tables) * 2 * kSide + kSide;
+  for (size_t t = 0; t < kTables; ++t) middle[t] = counts.data() + (t % tables) * 2 * kSide + kSide;
   std::array<int32_t, kBlock> bins;
   int32_t zeros = 0;
   const auto count_block = [&](const float* block, auto size) {

@@ -16,7 +16,7 @@ class Histogram {
   // steps.
   static constexpr size_t kSide = 4096;
 
-  void add(std::span<const float> values);  // finite values
+  void add(std::span<const float> values);                      // finite values
   void add(std::span<const float> values, const Range& range);  // the smallest and the largest
 
   bool empty() const { return total_ == 0; }

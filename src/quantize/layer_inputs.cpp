@@ -166,8 +166,7 @@ std::optional<WeightRows> weight_rows(const Operation& op) {
     case OpKind::Gemm:
       return linear(op.attrs_as<GemmAttrs>().transpose_a, op.attrs_as<GemmAttrs>().transpose_b);
     case OpKind::MatMul:
-      return linear(op.attrs_as<MatMulAttrs>().transpose_a,
-                    op.attrs_as<MatMulAttrs>().transpose_b);
+      return linear(op.attrs_as<MatMulAttrs>().transpose_a, op.attrs_as<MatMulAttrs>().transpose_b);
     default:
       return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// What a layer multiplies its weights with: mean and covariance of the values under its window, over
-// samples. Memory is bounded by the layers asked for, not by the samples.
+// What a layer multiplies its weights with: mean and covariance of the values under its window,
+// over samples. Memory is bounded by the layers asked for, not by the samples.
 #pragma once
 
 #include <optional>

@@ -15,8 +15,8 @@ namespace ec::quantize {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // All elements of the tensor in one sample, with the smallest and the largest of them; called once
-  // per sample that has any, in the order of the samples. The values are finite.
+  // All elements of the tensor in one sample, with the smallest and the largest of them; called
+  // once per sample that has any, in the order of the samples. The values are finite.
   virtual void observe(std::span<const float> values, const Range& sample) = 0;
   // The range to represent. Without values: {0, 0}.
   virtual Range range() const = 0;

@@ -141,10 +141,10 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
     if (!plan.quantized[form]) continue;
     const FormId group = plan.group[form];
     const Width width = width_of(form);
-    params[form] = plan.fixed[group] ? *plan.fixed[group]
-                                     : params_of_range(of_group[group].value_or(Range{}),
-                                                       activation_type(width),
-                                                       plan.target->is_symmetric(width));
+    params[form] = plan.fixed[group]
+                       ? *plan.fixed[group]
+                       : params_of_range(of_group[group].value_or(Range{}), activation_type(width),
+                                         plan.target->is_symmetric(width));
   }
   return params;
 }

@@ -219,23 +219,21 @@ class PtqRun {
     for (const Operation* op : graph_->topological())
       if (weights_[op->id()] && weights_[op->id()]->widened)
         report().widened_weights.push_back(op->input(weights_[op->id()]->operand)->name());
-    EC_CHECK_OK(improve_weights("correct-bias", "mean error of rounded weights",
-                                request_.methods.correct_bias, {}, [&]() -> Result<LayerWeights> {
-                                  return correct_biases(*graph_, plan_, run_, weights_);
-                                }));
+    EC_CHECK_OK(improve_weights(
+        "correct-bias", "mean error of rounded weights", request_.methods.correct_bias, {},
+        [&]() -> Result<LayerWeights> { return correct_biases(*graph_, plan_, run_, weights_); }));
     const Switch adapt = request_.methods.adapt_rounding;
     if (adapt == Switch::Auto && !request_.high_effort) return {};
-    return improve_weights("adapt-rounding", "weights rounded for the results of their layer",
-                           adapt, kAdapted, [&]() -> Result<LayerWeights> {
-                             AdaptRoundingOptions options;
-                             options.inputs.threads = request_.threads;
-                             EC_TRY(const LayerWeights adapted,
-                                    adapt_rounding(*graph_, round_weights(*graph_, plan_, params_),
-                                                   *request_.samples,
-                                                   spread(split_.calibration, kAdaptSamples),
-                                                   options));
-                             return correct_biases(*graph_, plan_, run_, adapted);
-                           });
+    return improve_weights(
+        "adapt-rounding", "weights rounded for the results of their layer", adapt, kAdapted,
+        [&]() -> Result<LayerWeights> {
+          AdaptRoundingOptions options;
+          options.inputs.threads = request_.threads;
+          EC_TRY(const LayerWeights adapted,
+                 adapt_rounding(*graph_, round_weights(*graph_, plan_, params_), *request_.samples,
+                                spread(split_.calibration, kAdaptSamples), options));
+          return correct_biases(*graph_, plan_, run_, adapted);
+        });
   }
 
   // Takes what a method makes of the weights where it is asked for or measured to help.

@@ -96,9 +96,11 @@ class StoredWeightsRun {
   // Remembers what storing a constant cost and saved.
   void record(const Tensor& exact, Tensor& stored, std::span<const float> rounded) {
     names_.emplace_back(&stored, exact.name());
-    StoredWeight entry{exact.name(), std::string(dtype_name(stored.dtype())),
+    StoredWeight entry{exact.name(),
+                       std::string(dtype_name(stored.dtype())),
                        static_cast<int64_t>(exact.raw_data().size()),
-                       static_cast<int64_t>(stored.raw_data().size()), {}};
+                       static_cast<int64_t>(stored.raw_data().size()),
+                       {}};
     if (stored.type().quant)
       entry.bytes_after += static_cast<int64_t>(4 * stored.type().quant->scales.size());
     const auto values = exact.values<float>();
@@ -148,7 +150,7 @@ class StoredWeightsRun {
   const Graph& exact_;
   const QuantizeRequest& request_;
   DiagnosticSink& sink_;
-  std::vector<Tensor*> replaced_;  // constants that nothing reads any more
+  std::vector<Tensor*> replaced_;                       // constants that nothing reads any more
   std::vector<std::pair<Tensor*, std::string>> names_;  // those of the constants they stand for
   QuantizeResult result_;
   Steps steps_{kSteps, result_.report};
@@ -214,8 +216,8 @@ class DynamicRun final : public StoredWeightsRun {
     const std::vector<int64_t> shape = weights.shape()->sizes();
     IntegerWeights rounded;
     rounded.params = params_of_weights(weights.values<float>(), shape, axis);
-    rounded.values = quantize_values<int8_t>(weights.values<float>(), shape, rounded.params,
-                                             kLargestWeight);
+    rounded.values =
+        quantize_values<int8_t>(weights.values<float>(), shape, rounded.params, kLargestWeight);
     TensorType type(DType::I8, *weights.shape());
     type.quant = rounded.params;
     Tensor* made = graph().add_constant(weights.name(), std::move(type),

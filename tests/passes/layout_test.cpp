@@ -245,12 +245,15 @@ TEST(Layout, StoredWeightsAreTurnedBeforeTheyAreDequantised) {
   // A filter of one tap would be a reshape, others a transpose; both behind what readers look for.
   for (const char* taps : {"1", "3"}) {
     const std::string t = taps;
-    const auto out = optimise("graph @g(%x: f32[1,8,8,2]) -> (y = %y) {\n"
-                              "  %w = const i8[3," + t + "," + t + ",2] splat(7)\n"
-                              "  %s = const f32[3] dense[0.5,0.25,2]\n"
-                              "  %d = dequantize(%w, %s) {axis=0}\n"
-                              "  %y = conv(%x, %d) {layout=nhwc}\n}",
-                              "onnx-qdq");
+    const auto out = optimise(
+        "graph @g(%x: f32[1,8,8,2]) -> (y = %y) {\n"
+        "  %w = const i8[3," +
+            t + "," + t +
+            ",2] splat(7)\n"
+            "  %s = const f32[3] dense[0.5,0.25,2]\n"
+            "  %d = dequantize(%w, %s) {axis=0}\n"
+            "  %y = conv(%x, %d) {layout=nhwc}\n}",
+        "onnx-qdq");
     const Operation& conv = out.only(OpKind::Conv);
     EXPECT_EQ(conv.input(1)->producer()->kind(), OpKind::Dequantize);
     EXPECT_TRUE(conv.input(1)->producer()->input(0)->is_constant());

@@ -85,7 +85,8 @@ TEST_P(AdaptRounding, LowersTheErrorOfTheResultOnOtherSamples) {
   const auto adapted = adapt_rounding(*graph, nearest, **source, indices, {});
   ASSERT_TRUE(adapted.ok());
   const std::vector<std::vector<Value>> others(all.begin() + 32, all.end());
-  EXPECT_LT(layer_noise_of(*graph, *adapted, others), 0.3 * layer_noise_of(*graph, nearest, others));
+  EXPECT_LT(layer_noise_of(*graph, *adapted, others),
+            0.3 * layer_noise_of(*graph, nearest, others));
 }
 INSTANTIATE_TEST_SUITE_P(
     Layers, AdaptRounding,

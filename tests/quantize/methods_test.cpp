@@ -216,8 +216,8 @@ TEST(Qat, KeepsEveryParameter) {
 }
 
 TEST(Qat, StoredConstantsOfAnyWidthBecomeReal) {
-  const char* const kConstants[] = {"i8[2] dense[3,-4]", "u8[2] dense[131,124]", "i16[2] dense[3,-4]",
-                                    "u16[2] dense[32771,32764]"};
+  const char* const kConstants[] = {"i8[2] dense[3,-4]", "u8[2] dense[131,124]",
+                                    "i16[2] dense[3,-4]", "u16[2] dense[32771,32764]"};
   const char* const kZeroPoints[] = {"i8[] splat(0)", "u8[] splat(128)", "i16[] splat(0)",
                                      "u16[] splat(32768)"};
   for (size_t i = 0; i < std::size(kConstants); ++i) {

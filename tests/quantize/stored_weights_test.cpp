@@ -115,8 +115,7 @@ TEST(Float16, ValuesBeyondItsRangeStay) {
       "  %w = const f32[64] splat(0)\n  %y = add(%x, %w)\n}");
   Tensor* weights = graph->find_tensor("w");
   const std::vector<float> large(64, 100000.0f);
-  graph->set_constant_data(weights, weights->type(),
-                           Blob::copy_of(std::span<const float>(large)));
+  graph->set_constant_data(weights, weights->type(), Blob::copy_of(std::span<const float>(large)));
   const Quantized q = quantize_text(std::move(graph), plain_request(), run_float16);
   EXPECT_EQ(q.type("w").dtype, DType::F32);
   ASSERT_EQ(q.result.report.kept_in_float.size(), 1u);

@@ -55,19 +55,18 @@ bool same(const Quantized& q, const char* a, const char* b) {
 // Core ML W8A8: symmetric activations per tensor, weights per channel, biases as they are, in
 // quantize-dequantize pairs around float operations.
 TEST(TargetSpec, CoreMl) {
-  const TargetSpec spec{.name = "coreml",
-                        .symmetric = true,
-                        .describe = [](const Operation& op, Width) {
-                          switch (op.kind()) {
-                            case OpKind::Conv:
-                              return weighted({kActivation, kWeights, kPlain}, 0);
-                            case OpKind::Concat:
-                            case OpKind::MaxPool:
-                              return rule({kActivation}, ResultRule::SameScale);
-                            default:
-                              return no();
-                          }
-                        }};
+  const TargetSpec spec{
+      .name = "coreml", .symmetric = true, .describe = [](const Operation& op, Width) {
+        switch (op.kind()) {
+          case OpKind::Conv:
+            return weighted({kActivation, kWeights, kPlain}, 0);
+          case OpKind::Concat:
+          case OpKind::MaxPool:
+            return rule({kActivation}, ResultRule::SameScale);
+          default:
+            return no();
+        }
+      }};
   const Quantized q = through(spec);
   EXPECT_EQ(q.type("c").quant->zero_points[0], 0);  // also behind a relu
   EXPECT_EQ(q.type("w").quant->scales.size(), 8u);
@@ -119,26 +118,25 @@ TEST(TargetSpec, Tosa) {
 // The AIPU's default scheme: affine per tensor, weights per channel but for depthwise ones, and a
 // sigmoid with a prescribed range.
 TEST(TargetSpec, Aipu) {
-  const TargetSpec spec{.name = "aipu",
-                        .integers_only = true,
-                        .describe = [](const Operation& op, Width) {
-                          switch (op.kind()) {
-                            case OpKind::Conv: {
-                              const bool depthwise = op.attrs_as<ConvAttrs>().groups > 1;
-                              return weighted({kActivation, kWeights, kBias}, depthwise ? -1 : 0);
-                            }
-                            case OpKind::Sigmoid: {
-                              OpRule made = rule({kActivation}, ResultRule::Fixed);
-                              made.fixed = QuantParams{{1.0f / 256}, {-128}, -1};
-                              return made;
-                            }
-                            case OpKind::Concat:
-                            case OpKind::MaxPool:
-                              return rule({kActivation}, ResultRule::SameScale);
-                            default:
-                              return no();
-                          }
-                        }};
+  const TargetSpec spec{
+      .name = "aipu", .integers_only = true, .describe = [](const Operation& op, Width) {
+        switch (op.kind()) {
+          case OpKind::Conv: {
+            const bool depthwise = op.attrs_as<ConvAttrs>().groups > 1;
+            return weighted({kActivation, kWeights, kBias}, depthwise ? -1 : 0);
+          }
+          case OpKind::Sigmoid: {
+            OpRule made = rule({kActivation}, ResultRule::Fixed);
+            made.fixed = QuantParams{{1.0f / 256}, {-128}, -1};
+            return made;
+          }
+          case OpKind::Concat:
+          case OpKind::MaxPool:
+            return rule({kActivation}, ResultRule::SameScale);
+          default:
+            return no();
+        }
+      }};
   const Quantized q = through(spec);
   EXPECT_EQ(q.type("w").quant->scales.size(), 8u);
   EXPECT_EQ(q.type("wd").quant->scales.size(), 1u);

@@ -88,9 +88,8 @@ std::string stored_weights_text(const quantize::QuantizeReport& report) {
     out += fmt::format("  the coarsest is '{}' ({}): {:.1f} dB\n", printable(worst->name, 60),
                        worst->type, worst->error.sqnr_db());
   for (size_t i = 0; i < std::min(kWorstLayers, report.kept_in_float.size()); ++i)
-    out += fmt::format("    '{}' ({}) as it was: {}\n",
-                       printable(report.kept_in_float[i].name, 60), report.kept_in_float[i].op,
-                       report.kept_in_float[i].reason);
+    out += fmt::format("    '{}' ({}) as it was: {}\n", printable(report.kept_in_float[i].name, 60),
+                       report.kept_in_float[i].op, report.kept_in_float[i].reason);
   if (report.kept_in_float.size() > kWorstLayers)
     out += fmt::format("    and {} more; --json lists all\n",
                        report.kept_in_float.size() - kWorstLayers);

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kMaxBlockK = 1024;
 // A longer K is cut finer: sums of sums of few terms lose less to rounding. In a fully
 // convolutional ResNet-50 the largest error against double precision falls from 9.1e-5 to 7.0e-5 of
-// the range with blocks of 512, and the largest difference from ONNX Runtime from 1.02e-4 to 0.96e-4
-// on 8 lanes with blocks of 256.
+// the range with blocks of 512, and the largest difference from ONNX Runtime from 1.02e-4 to
+// 0.96e-4 on 8 lanes with blocks of 256.
 constexpr int64_t kBlockOfLongK = 256;
 // Values of A that a block of rows may cover, so that it stays in the level-2 cache with the panel.
 constexpr int64_t kBlockValues = 96 * 1024;

@@ -178,8 +178,8 @@ Status emit_matmul(OpEmitter& e) {
   if (!e.input(0).shape() || !e.input(1).shape() || attrs.alpha != 1)
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
   const bool constant = e.input(1).is_constant() || stored_constant(e.input(1)) != nullptr;
-  const bool linear = constant && e.rank(1) == 2 && e.rank() >= 2 &&
-                      attrs.transpose_b && !attrs.transpose_a;
+  const bool linear =
+      constant && e.rank(1) == 2 && e.rank() >= 2 && attrs.transpose_b && !attrs.transpose_a;
   if (linear) {
     EC_TRY(const Target target, target_of(e, attrs.activation, attrs.act_alpha, attrs.act_beta));
     return emit_fully_connected(e, target, attrs.asymmetric_quantize_inputs);
