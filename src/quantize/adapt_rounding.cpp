@@ -116,6 +116,15 @@ void adapt_layer(const WeightRows& rows, std::span<const float> exact, const Inp
   weights.adjusted = true;
 }
 
+// Empty where the layer keeps its weights.
+std::optional<WeightRows> adaptable_rows(const Operation& op, const LayerWeights& weights,
+                                         const AdaptRoundingOptions& options) {
+  if (!weights[op.id()] || weights[op.id()]->operand != 1) return std::nullopt;
+  std::optional<WeightRows> rows = weight_rows(op);
+  if (rows && rows->depth > options.most_depth) rows.reset();
+  return rows;
+}
+
 Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weights,
                                   SampleSource& source, std::span<const size_t> samples,
                                   const AdaptRoundingOptions& options) {
@@ -134,9 +143,8 @@ Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weight
     return {};
   };
   for (const Operation* op : graph.topological()) {
-    if (!weights[op->id()] || weights[op->id()]->operand != 1) continue;
-    const std::optional<WeightRows> rows = weight_rows(*op);
-    if (!rows || rows->depth > options.most_depth) continue;
+    const std::optional<WeightRows> rows = adaptable_rows(*op, weights, options);
+    if (!rows) continue;
     const size_t needed = rows->groups * rows->depth * rows->depth * 2 * sizeof(float);
     if (!layers.empty() && bytes + needed > kMostBytes) EC_CHECK_OK(flush());
     layers.push_back(op);
@@ -147,6 +155,21 @@ Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weight
 }
 
 }  // namespace
+
+double adapting_work(const Graph& graph, const LayerWeights& weights,
+                     const AdaptRoundingOptions& options) {
+  double work = 0;
+  for (const Operation* op : graph.topological()) {
+    const std::optional<WeightRows> rows = adaptable_rows(*op, weights, options);
+    if (!rows) continue;
+    const auto depth = static_cast<double>(rows->depth), groups = static_cast<double>(rows->groups);
+    // Moments, factors, and the rows one after the other.
+    work += depth * depth *
+            (groups * static_cast<double>(options.inputs.positions) + groups * depth / 3 +
+             static_cast<double>(rows->rows));
+  }
+  return work;
+}
 
 Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weights,
                                     SampleSource& source, std::span<const size_t> samples,

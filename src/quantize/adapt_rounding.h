@@ -16,6 +16,10 @@ struct AdaptRoundingOptions {
   size_t most_depth = 4608;
 };
 
+// Multiplications it takes, about.
+double adapting_work(const Graph& graph, const LayerWeights& weights,
+                     const AdaptRoundingOptions& options);
+
 // Biases are to be corrected behind it (correct_bias.h): errors of the mean are left to them.
 Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weights,
                                     SampleSource& source, std::span<const size_t> samples,

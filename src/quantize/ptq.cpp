@@ -35,14 +35,15 @@ constexpr StepInfo kSteps[] = {
 };
 
 // The search for ranges may take this many products, in at least and at most so many runs.
-constexpr double kTrialWork = 6e10, kHighEffort = 16;
+constexpr double kTrialWork = 1.2e11, kHighEffort = 16;
 constexpr size_t kFewestRuns = 256, kMostRuns = 8192;
 // Samples that decide: enough that a choice holds for others, few enough that several choices can
 // be tried.
 constexpr size_t kFewestSamples = 16, kMostSamples = 128, kChoices = 16;
 constexpr size_t kExtremes = 4;  // every fourth has extreme values
 // Rounding for results lowers the error of every layer; what is left may fall worse in some part.
-constexpr Worthwhile kAdapted{0.97, 1.1};
+constexpr Worthwhile kAdapted{0.995, 1.25};
+constexpr double kAdaptWork = 1e11, kWeightsMatter = 0.99;
 constexpr size_t kAdaptSamples = 64;  // that the rounding of weights looks at
 // Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
 constexpr size_t kShareRuns = 96, kMostShares = 400;
@@ -223,7 +224,10 @@ class PtqRun {
         "correct-bias", "mean error of rounded weights", request_.methods.correct_bias, {},
         [&]() -> Result<LayerWeights> { return correct_biases(*graph_, plan_, run_, weights_); }));
     const Switch adapt = request_.methods.adapt_rounding;
-    if (adapt == Switch::Auto && !request_.high_effort) return {};
+    if (adapt == Switch::Auto) {
+      EC_TRY(const bool promising, adapting_may_help());
+      if (!promising) return {};
+    }
     return improve_weights(
         "adapt-rounding", "weights rounded for the results of their layer", adapt, kAdapted,
         [&]() -> Result<LayerWeights> {
@@ -234,6 +238,14 @@ class PtqRun {
                                 spread(split_.calibration, kAdaptSamples), options));
           return correct_biases(*graph_, plan_, run_, adapted);
         });
+  }
+
+  // Where the rounding of weights makes a part of the noise, and takes no longer than the rest.
+  Result<bool> adapting_may_help() {
+    if (!request_.high_effort && adapting_work(*graph_, weights_, {}) > kAdaptWork) return false;
+    EC_TRY(const std::vector<OutputError> rounded, errors_with(weights_));
+    EC_TRY(const std::vector<OutputError> exact, errors_with(LayerWeights(weights_.size())));
+    return sum_of(exact).noise < kWeightsMatter * sum_of(rounded).noise;
   }
 
   // Takes what a method makes of the weights where it is asked for or measured to help.

@@ -25,7 +25,8 @@ struct AccuracyMethods {
   Switch equalize = Switch::Auto;      // ranges of weights, between neighbouring layers
   Switch balance = Switch::Auto;       // ranges of activations against the weights behind them
   Switch correct_bias = Switch::Auto;  // the mean error of rounded weights
-  // Weights rounded for the layer's results instead of each for itself. Auto: with high effort.
+  // Weights rounded for the layer's results instead of each for itself. Auto: large networks with
+  // high effort only.
   Switch adapt_rounding = Switch::Auto;
 };
 

@@ -249,7 +249,7 @@ constexpr OptionDef kOptions[] = {
      "let biases take back the mean error of rounded weights (default: auto: where it helps)",
      [](Settings& s, std::string_view v) { return s.compile.correct_bias = v, Status(); }},
     {"adapt-rounding", 0, "auto|on|off", "Quantisation", kQuantize, Complete::Nothing,
-     "round weights for the results of their layer instead of each to the nearest (default: auto: with --effort high, where it helps)",
+     "round weights for the results of their layer instead of each to the nearest (default: auto: where weights matter and it helps; large networks with --effort high)",
      [](Settings& s, std::string_view v) { return s.compile.adapt_rounding = v, Status(); }},
     {"effort", 0, "normal|high", "Quantisation", kQuantize, Complete::Nothing,
      "high: try more ranges, measure every layer by itself; takes longer (default: normal)",
