@@ -148,27 +148,42 @@ class PtqRun {
     };
     EC_TRY(run_, calibrate(*graph_, plan_, *request_.samples, split_.calibration, options));
     report().calibration_samples = run_.samples;
-    split_mixed_outputs();
+    EC_CHECK_OK(split_mixed_outputs());
     check_input_ranges(*graph_, run_, request_.preprocessing, sink_);
     return {};
   }
 
   // Results that join parts of very different size: as integers they would share one scale, as
   // floats each part keeps its own.
-  void split_mixed_outputs() {
+  Status split_mixed_outputs() {
     const std::vector<const Operation*> mixed = mixed_outputs(*graph_, plan_, run_);
-    if (mixed.empty()) return;
+    if (mixed.empty()) return {};
+    EC_TRY(const double joined_db, sqnr_as_planned());
     for (const Operation* op : mixed) {
       options_.chosen[op->id()] = {Precision::Float,
                                    "the ranges of its operands differ too much for one scale"};
       for (const Tensor* output : outputs_behind(*graph_, *op))
         options_.float_outputs.insert(output->id());
-      report().methods.push_back(
-          {"split-concat", true, 0, 0,
-           fmt::format("'{}' joins floats, its operands keep their own scales",
-                       printable(op->location().name()))});
     }
     plan_ = make_plan(*graph_, *request_.target, options_);
+    EC_TRY(const double split_db, sqnr_as_planned());
+    for (const Operation* op : mixed)
+      report().methods.push_back(
+          {"split-concat", true, joined_db, split_db,
+           fmt::format("'{}' joins floats, its operands keep their own scales",
+                       printable(op->location().name()))});
+    return {};
+  }
+
+  // Of a few samples, with the ranges as calibrated.
+  Result<double> sqnr_as_planned() {
+    EC_TRY(const FormParams params, assign_parameters(*graph_, plan_, run_.ranges));
+    const LayerWeights weights = round_weights(*graph_, plan_, params);
+    EC_TRY(const auto trial, Trial::create(*graph_, plan_, request_.threads));
+    for (const size_t index : spread(split_.calibration, kFewestSamples))
+      EC_CHECK_OK(trial->add_sample(*request_.samples, index));
+    EC_TRY(const OutputError error, trial->measure(round_all(*graph_, plan_, params, weights)));
+    return error.sqnr_db();
   }
 
   size_t trial_runs() const {
