@@ -69,7 +69,11 @@ std::string quantize_json(const quantize::QuantizeReport& report) {
                        {"after_db", gain.after_db},
                        {"note", gain.note}});
   for (const quantize::RaisedLayer& layer : report.raised)
-    raised.push_back({{"name", layer.name}, {"op", layer.op}, {"to", layer.to}});
+    raised.push_back({{"name", layer.name},
+                      {"op", layer.op},
+                      {"to", layer.to},
+                      {"work_share", layer.work_share},
+                      {"on_cpu", layer.leaves_device}});
   for (const quantize::KeptInFloat& op : report.kept_in_float)
     kept.push_back({{"name", op.name}, {"op", op.op}, {"reason", op.reason}});
   for (const quantize::StepTime& step : report.steps)

@@ -294,7 +294,9 @@ class PtqRun {
       const Operation* op = graph_->operation(id);
       const bool wide = result.options.chosen.at(id).precision == Precision::Wide;
       report().raised.push_back({std::string(op->location().name()), std::string(op->def().name),
-                                 wide ? "16-bit activations" : "float"});
+                                 wide ? "16-bit activations" : "float",
+                                 work_of(*op) / std::max(1.0, work_of_run(*graph_)),
+                                 !wide && request_.target->integers_only});
     }
     if (result.raised.empty()) return {};
     options_ = std::move(result.options);

@@ -87,7 +87,9 @@ struct StoredWeight {
 // A layer that the budget raised.
 struct RaisedLayer {
   std::string name, op;
-  std::string to;  // "16-bit activations" or "float"
+  std::string to;              // "16-bit activations" or "float"
+  double work_share = 0;       // of all multiplications, about: what becomes slower
+  bool leaves_device = false;  // the target has integers only: it runs on the CPU beside it
 };
 
 struct QuantizeReport {

@@ -77,26 +77,28 @@ void round_to_steps(std::span<float> values, const QuantParams& params, DType dt
   for (; i < values.size(); ++i) values[i] = rounded(values[i]);
 }
 
-double work_of_run(const Graph& graph) {
+double work_of(const Operation& op) {
   // An element that is only moved or rounded costs about as much as this many products.
   constexpr double kElement = 8;
+  double elements = 0;
+  for (const Tensor* output : op.outputs())
+    elements += static_cast<double>(output->type().num_elements().value_or(0));
+  const bool convolution = op.kind() == OpKind::Conv;
+  if (!convolution && op.kind() != OpKind::Gemm && op.kind() != OpKind::MatMul)
+    return kElement * elements;
+  const Tensor* weights = op.input(1);
+  if (weights == nullptr || !weights->type().is_static() || weights->shape()->rank() < 2)
+    return kElement * elements;
+  // Products for one element of the result.
+  const std::vector<int64_t> shape = weights->shape()->sizes();
+  const auto all = static_cast<double>(weights->type().num_elements().value_or(0));
+  const auto results = static_cast<double>(convolution ? shape[0] : shape[shape.size() - 2]);
+  return kElement * elements + (results > 0 ? elements * all / results : 0);
+}
+
+double work_of_run(const Graph& graph) {
   double work = 0;
-  for (const Operation* op : graph.topological()) {
-    double elements = 0;
-    for (const Tensor* output : op->outputs())
-      elements += static_cast<double>(output->type().num_elements().value_or(0));
-    work += kElement * elements;
-    const bool convolution = op->kind() == OpKind::Conv;
-    if (!convolution && op->kind() != OpKind::Gemm && op->kind() != OpKind::MatMul) continue;
-    const Tensor* weights = op->input(1);
-    if (weights == nullptr || !weights->type().is_static() || weights->shape()->rank() < 2)
-      continue;
-    // Products for one element of the result.
-    const std::vector<int64_t> shape = weights->shape()->sizes();
-    const auto all = static_cast<double>(weights->type().num_elements().value_or(0));
-    const auto results = static_cast<double>(convolution ? shape[0] : shape[shape.size() - 2]);
-    if (results > 0) work += elements * all / results;
-  }
+  for (const Operation* op : graph.topological()) work += work_of(*op);
   return work;
 }
 

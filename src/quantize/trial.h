@@ -97,7 +97,8 @@ class Trial {
   Status failure_;
 };
 
-// Multiplications and moved elements of one run, about: what trials of this graph cost.
+// Multiplications and moved elements, about, of an operation and of one run of a graph.
+double work_of(const Operation& op);
 double work_of_run(const Graph& graph);
 
 // In place: to the nearest step and back, saturated.

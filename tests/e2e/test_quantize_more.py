@@ -151,6 +151,7 @@ class Limits(QuantizeCase):
         raised = self.report("m.onnx", *self.OPTIONS, "--calibration-samples", "20", "--max-drop", "0.05")
         self.assertGreaterEqual(self.agreement(raised), 0.95)
         self.assertTrue(0 < len(raised["raised"]) <= 3, raised["raised"])
+        self.assertTrue(all(0 < layer["work_share"] < 1 and not layer["on_cpu"] for layer in raised["raised"]), raised["raised"])
 
     def test_exit_5_where_the_target_cannot(self):
         before = self.files()

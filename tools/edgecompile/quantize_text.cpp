@@ -54,11 +54,20 @@ std::string methods_text(const quantize::QuantizeReport& report) {
     out += fmt::format("  {} ({}): outputs {:.1f} dB -> {:.1f} dB, {}\n", gain.method, gain.note,
                        gain.before_db, gain.after_db, gain.applied ? "used" : "not used");
   if (report.raised.empty()) return out;
-  out += fmt::format("  raised for the asked accuracy: {} of {} operations\n", report.raised.size(),
-                     report.integer_ops + report.float_ops);
+  double work = 0;
+  size_t on_cpu = 0;
+  for (const quantize::RaisedLayer& layer : report.raised) {
+    work += layer.work_share;
+    on_cpu += layer.leaves_device;
+  }
+  out += fmt::format(
+      "  raised for the asked accuracy: {} of {} operations, about {:.1f} % of the work is slower "
+      "for it (estimated), {} of them on the CPU beside the device\n",
+      report.raised.size(), report.integer_ops + report.float_ops, work * 100, on_cpu);
   for (size_t i = 0; i < std::min(kWorstLayers, report.raised.size()); ++i)
-    out += fmt::format("    '{}' ({}) to {}\n", printable(report.raised[i].name, 60),
-                       report.raised[i].op, report.raised[i].to);
+    out += fmt::format("    '{}' ({}) to {}, {:.1f} % of the work\n",
+                       printable(report.raised[i].name, 60), report.raised[i].op,
+                       report.raised[i].to, report.raised[i].work_share * 100);
   if (report.raised.size() > kWorstLayers)
     out += fmt::format("    and {} more; --json lists all\n", report.raised.size() - kWorstLayers);
   return out;

@@ -1,4 +1,4 @@
-// passes: the passes with their options and the named pipelines.
+// passes: the passes with their options, the named pipelines and the steps of quantisation.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "passes/pass.h"
 #include "passes/pipeline.h"
+#include "quantize/strategy.h"
 #include "terminal.h"
 
 namespace ec::cli {
@@ -41,7 +42,24 @@ Json passes_json() {
                          {"summary", pipeline.summary},
                          {"passes", pipeline.text},
                          {"until_nothing_changes", pipeline.fixpoint}});
-  return {{"passes", std::move(passes)}, {"pipelines", std::move(pipelines)}};
+  Json strategies = Json::array();
+  for (const quantize::Strategy& strategy : quantize::all_strategies()) {
+    Json steps = Json::array();
+    for (const quantize::StepInfo& step : strategy.steps)
+      steps.push_back({{"name", step.name}, {"summary", step.summary}});
+    strategies.push_back(
+        {{"name", strategy.name}, {"summary", strategy.summary}, {"steps", std::move(steps)}});
+  }
+  return {{"passes", std::move(passes)},
+          {"pipelines", std::move(pipelines)},
+          {"strategies", std::move(strategies)}};
+}
+
+std::string steps_text(const quantize::Strategy& strategy) {
+  std::string text;
+  for (const quantize::StepInfo& step : strategy.steps)
+    text += fmt::format("{}{}", text.empty() ? "" : ",", step.name);
+  return text;
 }
 
 std::string passes_markdown() {
@@ -52,6 +70,12 @@ std::string passes_markdown() {
     out += fmt::format("| `{}` | {}{} | {} |\n", pipeline.name, pipeline.summary,
                        pipeline.fixpoint ? " Repeats until nothing changes." : "",
                        pipeline.text.empty() ? "" : fmt::format("`{}`", pipeline.text));
+  out +=
+      "\n## Strategies of quantisation\n\n| Name | What it gives | Steps in order "
+      "|\n|---|---|---|\n";
+  for (const quantize::Strategy& strategy : quantize::all_strategies())
+    out += fmt::format("| `{}` | {} | `{}` |\n", strategy.name, strategy.summary,
+                       steps_text(strategy));
   for (const PassInfo* pass : all_passes()) {
     out += fmt::format("\n## {}\n\n{}\n\n{}\n", pass->name, pass->summary, pass->details);
     if (pass->options.empty()) continue;
@@ -84,7 +108,10 @@ Status run_passes(const Settings& settings, Output& output, DiagnosticSink&) {
   TextTable pipelines({"Pipeline", "Passes in order"});
   for (const NamedPipeline& pipeline : all_pipelines())
     pipelines.add({std::string(pipeline.name), std::string(pipeline.text)});
-  output.text = passes.text("") + "\n" + pipelines.text("");
+  TextTable strategies({"Quantisation", "Steps in order"});
+  for (const quantize::Strategy& strategy : quantize::all_strategies())
+    strategies.add({std::string(strategy.name), steps_text(strategy)});
+  output.text = passes.text("") + "\n" + pipelines.text("") + "\n" + strategies.text("");
   return {};
 }
 
