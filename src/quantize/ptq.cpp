@@ -187,10 +187,10 @@ class PtqRun {
   }
 
   size_t trial_runs() const {
-    const double work = kTrialWork * (request_.high_effort ? kHighEffort : 1);
-    return static_cast<size_t>(std::clamp(work / std::max(1.0, work_of_run(*graph_)),
+    const double effort = request_.high_effort ? kHighEffort : 1;
+    return static_cast<size_t>(std::clamp(effort * kTrialWork / std::max(1.0, work_of_run(*graph_)),
                                           static_cast<double>(kFewestRuns),
-                                          static_cast<double>(kMostRuns)));
+                                          effort * static_cast<double>(kMostRuns)));
   }
 
   Status open_trial() {
