@@ -216,8 +216,7 @@ struct CalibrationData {
               DiagnosticSink& sink) {
     if (!options.statistics.empty()) {
       EC_TRY(measurements, load_statistics(options.statistics));
-      Status fits = measurements->check(graph, measured_with(options));
-      if (!fits) return std::move(fits).error().file(options.statistics);
+      EC_CHECK_OK(measurements->check(graph, measured_with(options)));
       samples = quantize::played_back_samples(*measurements);
       return {};
     }

@@ -73,9 +73,7 @@ quantize::MeasuredWith measured_with(const CompileOptions& o) {
 Result<quantize::Measurements> load_statistics(const std::string& path) {
   EC_TRY(const Blob file, map_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
-  Result<quantize::Measurements> read = quantize::Measurements::parse(text);
-  if (!read) return std::move(read).error().file(path);
-  return read;
+  return quantize::Measurements::parse(text, path);
 }
 
 Status save_statistics(quantize::Measurements& measurements, const CompileOptions& options) {

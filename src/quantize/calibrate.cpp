@@ -250,7 +250,7 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
                                  const CalibrationOptions& options) {
   const auto measure = [&] { return watch_samples(graph, plan, source, samples, options); };
   Measurements* measurements = source.measurements();
-  return measurements != nullptr ? measurements->calibration(graph, measure) : measure();
+  return measurements != nullptr ? measurements->calibration(graph, plan, measure) : measure();
 }
 
 void check_input_ranges(const Graph& graph, const CalibrationRun& run,

@@ -73,9 +73,23 @@ bool is_sound(const Range& range) {
   return std::isfinite(range.min) && std::isfinite(range.max) && range.min <= range.max;
 }
 
+// More than anybody calibrates on; lists are made of this many.
+constexpr size_t kMostSamples = 10'000'000;
+
+// A number of samples. Throws as the JSON library does where it is none.
+size_t count_from(const Json& json) {
+  if (json.is_number_unsigned() && json.get<uint64_t>() <= kMostSamples) return json;
+  throw Json::out_of_range::create(401, "not a number of samples", &json);
+}
+
 // As calibrate() makes it: a file may say anything.
-bool is_sound(const CalibrationRun& run, const Graph& graph) {
+bool is_sound(const CalibrationRun& run, const Graph& graph, const Plan& plan) {
   if (run.inputs.size() != graph.inputs().size()) return false;
+  for (const Tensor* tensor : graph.tensors()) {
+    const bool needed = plan.observed[tensor->id()] && !graph.is_unused(tensor) &&
+                        plan.quantized[plan.stored_form(tensor)];
+    if (needed && !run.ranges[tensor->id()]) return false;
+  }
   size_t candidates = 0;
   for (const Tensor* tensor : graph.tensors()) {
     const uint32_t id = tensor->id();
@@ -126,7 +140,7 @@ CalibrationRun run_from(const Json& json, const Graph& graph) {
   }
   for (const Json& input : json.at("inputs"))
     run.inputs.push_back({range_from(input.at("range")), input.at("mean"), input.at("deviation")});
-  run.samples = json.at("samples");
+  run.samples = count_from(json.at("samples"));
   run.extreme_samples = json.at("extreme_samples").get<std::vector<size_t>>();
   return run;
 }
@@ -189,7 +203,7 @@ AccuracyReport accuracy_from(const Json& json) {
       output.top1_agreement = top1->get<double>();
     report.outputs.push_back(std::move(output));
   }
-  report.samples = json.at("samples");
+  report.samples = count_from(json.at("samples"));
   return report;
 }
 
@@ -251,6 +265,7 @@ class Recorded final : public SampleSource {
 }  // namespace
 
 struct Measurements::Record {
+  std::string file;  // that it was read from
   MeasuredWith with, said;
   std::string graph;
   size_t num_samples = 0;
@@ -266,15 +281,15 @@ struct Measurements::Record {
       answers.push_back({{"kind", kind}, {"value", write(value)}});
       return value;
     }
-    if (next >= answers.size() || answers[next].value("kind", "") != kind)
-      return mismatch("the statistics do not hold what this quantisation measures");
     try {
+      if (next >= answers.size() || answers[next].at("kind") != kind)
+        return mismatch("the statistics do not hold what this quantisation measures").file(file);
       T value = read(answers[next++].at("value"));
       if (sound(value)) return value;
-      return corrupt();
     } catch (const nlohmann::json::exception&) {
-      return corrupt();
+      // As unsound as what can be read.
     }
+    return corrupt().file(file);
   }
 };
 
@@ -283,25 +298,25 @@ Measurements::~Measurements() = default;
 Measurements::Measurements(Measurements&&) noexcept = default;
 Measurements& Measurements::operator=(Measurements&&) noexcept = default;
 
-Result<Measurements> Measurements::parse(std::string_view text) {
+Result<Measurements> Measurements::parse(std::string_view text, std::string file) {
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object() || json.value("format", "") != kFormat)
-    return corrupt();
-  if (json.value("version", 0) != kVersion)
-    return mismatch("the statistics are those of another version");
   Measurements result;
   result.playing_ = true;
+  result.record_->file = file;
   try {
+    if (json.at("format") != kFormat) return corrupt().file(file);
+    if (json.at("version") != kVersion)
+      return mismatch("the statistics are those of another version").file(file);
     result.record_->graph = json.at("graph");
-    result.record_->num_samples = json.at("samples");
+    result.record_->num_samples = count_from(json.at("samples"));
     result.record_->with = json.at("options").get<MeasuredWith>();
     result.record_->said = json.at("data").get<MeasuredWith>();
     result.record_->answers = std::move(json.at("answers"));
-    if (!result.record_->answers.is_array()) return corrupt();
+    if (result.record_->answers.is_array()) return result;
   } catch (const nlohmann::json::exception&) {
-    return corrupt();
+    // Answered below.
   }
-  return result;
+  return corrupt().file(std::move(file));
 }
 
 std::string Measurements::text() const {
@@ -327,10 +342,12 @@ Status Measurements::check(const Graph& graph, const MeasuredWith& with) {
     const std::string had = found == record_->with.end() ? std::string() : found->second;
     if (had != value)
       return mismatch(fmt::format("the statistics were made with {} '{}', this is '{}'", name,
-                                  printable(had), printable(value)));
+                                  printable(had), printable(value)))
+          .file(record_->file);
   }
   if (own != record_->graph)
-    return mismatch("the statistics are those of another model, or of other sizes or passes");
+    return mismatch("the statistics are those of another model, or of other sizes or passes")
+        .file(record_->file);
   return {};
 }
 
@@ -344,11 +361,11 @@ void Measurements::say(const std::string& name, std::string value) {
 }
 
 Result<CalibrationRun> Measurements::calibration(
-    const Graph& graph, const std::function<Result<CalibrationRun>()>& measure) {
+    const Graph& graph, const Plan& plan, const std::function<Result<CalibrationRun>()>& measure) {
   return record_->answer<CalibrationRun>(
       playing_, "ranges", measure, [&](const CalibrationRun& run) { return json_of(run, graph); },
       [&](const Json& json) { return run_from(json, graph); },
-      [&](const CalibrationRun& run) { return is_sound(run, graph); });
+      [&](const CalibrationRun& run) { return is_sound(run, graph, plan); });
 }
 
 Result<OutputError> Measurements::output_error(

@@ -25,8 +25,8 @@ class Measurements {
   Measurements(Measurements&&) noexcept;
   Measurements& operator=(Measurements&&) noexcept;
 
-  // Of a file that text() made. Errors: CorruptFile.
-  static Result<Measurements> parse(std::string_view text);
+  // Of a file that text() made; `file` is its name for errors. Errors: CorruptFile.
+  static Result<Measurements> parse(std::string_view text, std::string file);
   std::string text() const;  // JSON
 
   bool playing() const { return playing_; }
@@ -40,7 +40,7 @@ class Measurements {
   void say(const std::string& name, std::string value);
 
   // Each calls `measure` and keeps the answer, or gives the next answer of the record.
-  Result<CalibrationRun> calibration(const Graph& graph,
+  Result<CalibrationRun> calibration(const Graph& graph, const Plan& plan,
                                      const std::function<Result<CalibrationRun>()>& measure);
   Result<OutputError> output_error(const std::function<Result<OutputError>()>& measure);
   // What rounding for the samples made of `before`.

@@ -3,6 +3,7 @@ bytes from the same data."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import unittest
@@ -267,8 +268,17 @@ class Statistics(QuantizeCase):
                                         ('"kind":"trial"', '"kind":"other"'), ('"operation":', '"operation":99999'))):
             self.assertIn(old, text)
             self.write(f"broken_{i}.json", text.replace(old, new))
+        entries = (("format", 5), ("version", "x"), ("samples", -1), ("samples", 10**18), ("samples", 1.5), ("answers", [5]),
+                   ("answers", [{"kind": 7}]), ("answers", {}), ("graph", 3), ("options", []), ("data", {"mean": 3}))
+        for i, (key, value) in enumerate(entries):
+            self.write(f"entry_{i}.json", json.dumps({**json.loads(text), key: value}))
+        without_ranges = json.loads(text)
+        next(a for a in without_ranges["answers"] if a["kind"] == "ranges")["value"]["tensors"] = [1]
+        self.write(f"entry_{len(entries)}.json", json.dumps(without_ranges))
         before = self.files()
         use = ("m.onnx", "-t", "tflite", "-q", "ptq", "-o", "out.tflite", "--statistics")
+        for i in range(len(entries) + 1):
+            self.assertEqual(self.run_program(*use, f"entry_{i}.json").code, 7, f"entry_{i}.json")
         self.bad(7, "EC4003", "other.onnx", *use[1:], "s.json")
         self.assertIn("calibration-method", self.bad(7, "EC4003", *use, "s.json", "--calibration-method", "minmax").err)
         self.bad(7, "EC4003", *use, "s.json", "--mean", "0.5")
