@@ -81,7 +81,7 @@ bool pads_nothing(const ConvAttrs& attrs) {
 
 bool is_float_constant(const Tensor* tensor) {
   return tensor != nullptr && tensor->is_constant() && tensor->dtype() == DType::F32 &&
-         tensor->type().is_static();
+         tensor->type().is_static() && *tensor->type().num_elements() > 0;
 }
 
 // The convolution that reads nothing but the input, where it can take the affine along exactly.

@@ -76,6 +76,9 @@ class Planner {
       bool finite = true;
       range_of(operand->values<float>(), finite);
       if (!finite) refuse(entry, "a constant operand holds infinity or not-a-number");
+      // There is no range to take a scale from.
+      if (entry.rule.role(i) == OperandRole::Weights && operand->values<float>().empty())
+        refuse(entry, "its weights hold no elements");
     }
   }
   static void refuse(OpPlan& entry, std::string reason) {

@@ -164,10 +164,11 @@ class Finder {
   }
 
   bool consumers_of(ScalableEdge& edge) {
-    if (edge.tensor->uses().empty() || graph_.is_output(edge.tensor)) return false;
+    if (edge.tensor->uses().empty() || graph_.is_output(edge.tensor) || edge.channels == 0)
+      return false;
     for (const Use& use : edge.tensor->uses()) {
       const std::optional<WeightIndex> index = weight_index(*use.op);
-      if (!index || use.index != 0 || index->inputs != edge.channels ||
+      if (!index || use.index != 0 || index->inputs != edge.channels || index->outputs == 0 ||
           !is_own_constant(use.op->input(1)))
         return false;
       edge.read_by.push_back(use.op);

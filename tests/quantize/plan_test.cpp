@@ -59,6 +59,11 @@ TEST(Plan, SameScaleRunsThroughMovement) {
   EXPECT_FALSE(p.same("x", "a"));
 }
 
+TEST(Plan, WeightsWithoutElementsStayInFloat) {
+  const Planned p(
+      over_images("%none = const f32[0,1,1,2] splat(0) %y = conv(%x, %none) {layout=nhwc}"));
+  EXPECT_FALSE(p.integer("y"));
+}
 TEST(Plan, ConcatUnifiesItsOperands) {
   const Planned p(over_images("%a = relu(%x) %c = relu(%z) %y = concat(%a, %c) {axis=3}"));
   EXPECT_TRUE(p.same("a", "c") && p.same("a", "y"));
