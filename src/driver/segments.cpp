@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "backend/coral/estimate.h"
-#include "driver/macs.h"
+#include "ops/macs.h"
 
 namespace ec {
 namespace {

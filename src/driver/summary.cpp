@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "driver/macs.h"
+#include "ops/macs.h"
 #include "ops/op_def.h"
 
 namespace ec {

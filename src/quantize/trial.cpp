@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/macs.h"
 #include "ops/op_def.h"
 #include "quantize/measurements.h"
 #include "support/rounding.h"
@@ -83,17 +84,7 @@ double work_of(const Operation& op) {
   double elements = 0;
   for (const Tensor* output : op.outputs())
     elements += static_cast<double>(output->type().num_elements().value_or(0));
-  const bool convolution = op.kind() == OpKind::Conv;
-  if (!convolution && op.kind() != OpKind::Gemm && op.kind() != OpKind::MatMul)
-    return kElement * elements;
-  const Tensor* weights = op.input(1);
-  if (weights == nullptr || !weights->type().is_static() || weights->shape()->rank() < 2)
-    return kElement * elements;
-  // Products for one element of the result.
-  const std::vector<int64_t> shape = weights->shape()->sizes();
-  const auto all = static_cast<double>(weights->type().num_elements().value_or(0));
-  const auto results = static_cast<double>(convolution ? shape[0] : shape[shape.size() - 2]);
-  return kElement * elements + (results > 0 ? elements * all / results : 0);
+  return kElement * elements + static_cast<double>(count_macs(op).value_or(0));
 }
 
 double work_of_run(const Graph& graph) {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
-#include "driver/macs.h"
 #include "driver/session.h"
 #include "inputs.h"
+#include "ops/macs.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
 #include "terminal.h"

@@ -1,4 +1,4 @@
-#include "driver/macs.h"
+#include "ops/macs.h"
 
 #include <algorithm>
 #include <array>
