@@ -179,7 +179,13 @@ Result<std::optional<quantize::FoldedInput>> fold_input(Graph& graph,
                                                         const CompileOptions& options) {
   if (!options.fold_preprocessing) return std::optional<quantize::FoldedInput>();
   EC_TRY(const Preprocessing preprocessing, preprocessing_of(options));
-  EC_TRY(quantize::FoldedInput folded, quantize::fold_preprocessing(graph, preprocessing));
+  auto arithmetic = quantize::PixelArithmetic::Float;
+  if (wants_quantization(options)) {
+    EC_TRY(const quantize::Strategy* strategy, quantize::find_strategy(options.quantize));
+    if (!strategy->float_activations) arithmetic = quantize::PixelArithmetic::Integer;
+  }
+  EC_TRY(quantize::FoldedInput folded,
+         quantize::fold_preprocessing(graph, preprocessing, arithmetic));
   return std::optional(std::move(folded));
 }
 

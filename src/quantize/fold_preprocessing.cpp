@@ -6,33 +6,12 @@
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "quantize/pixel_layers.h"
 #include "quantize/preprocessing_keys.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
 namespace {
-
-// What happens to a pixel of the input's channel: scale * pixel + shift.
-struct ChannelAffine {
-  std::vector<double> scale, shift;
-  bool reversed = false;  // channel c of the model is channel C - 1 - c of the picture
-
-  bool keeps_zero() const {
-    return std::all_of(shift.begin(), shift.end(), [](double s) { return s == 0; });
-  }
-  size_t source_of(size_t channel) const { return reversed ? scale.size() - 1 - channel : channel; }
-};
-
-ChannelAffine affine_of(const Preprocessing& preprocessing, size_t channels) {
-  ChannelAffine affine;
-  affine.reversed = preprocessing.color == ColorOrder::Bgr && channels == 3;
-  for (size_t c = 0; c < channels; ++c) {
-    const Affine one = affine_of_channel(preprocessing, c);
-    affine.scale.push_back(one.scale);
-    affine.shift.push_back(one.shift);
-  }
-  return affine;
-}
 
 struct ImageInput {
   Tensor* tensor = nullptr;
@@ -84,98 +63,36 @@ bool is_float_constant(const Tensor* tensor) {
          tensor->type().is_static() && *tensor->type().num_elements() > 0;
 }
 
-// The convolution that reads nothing but the input, where it can take the affine along exactly.
-Operation* exact_reader(const Graph& graph, const Tensor* input, const ChannelAffine& affine) {
+// The convolution that reads nothing but the input and whose weights can take the affine along.
+Operation* constant_reader(const Graph& graph, const Tensor* input, size_t channels) {
   if (!graph.has_single_use(input) || input->uses()[0].index != 0) return nullptr;
   Operation* op = input->uses()[0].op;
-  if (op->kind() != OpKind::Conv) return nullptr;
+  if (op->kind() != OpKind::Conv || !is_float_constant(op->input(1))) return nullptr;
+  if (op->input(2) != nullptr && !is_float_constant(op->input(2))) return nullptr;
   const auto& attrs = op->attrs_as<ConvAttrs>();
-  const bool constant = is_float_constant(op->input(1)) &&
-                        (op->input(2) == nullptr || is_float_constant(op->input(2)));
-  const bool exact = pads_nothing(attrs) || affine.keeps_zero();
-  return constant && exact && attrs.groups == 1 ? op : nullptr;
-}
-
-Status fold_into(Graph& graph, Operation* conv, const ChannelAffine& affine) {
-  const Tensor* weights = conv->input(1);
-  const std::vector<int64_t> shape = weights->shape()->sizes();
-  const bool first = conv->attrs_as<ConvAttrs>().layout == Layout::ChannelsFirst;
-  const auto outputs = static_cast<size_t>(shape[0]);
-  const auto channels = static_cast<size_t>(first ? shape[1] : shape.back());
-  const auto per_output = static_cast<size_t>(*weights->type().num_elements()) / outputs;
-  const size_t taps = per_output / channels;
-  const auto at = [&](size_t o, size_t c, size_t tap) {
-    return o * per_output + (first ? c * taps + tap : tap * channels + c);
-  };
-  const auto old = weights->values<float>();
-  std::vector<float> scaled(old.size()), bias(outputs, 0.0f);
-  for (size_t o = 0; o < outputs; ++o) {
-    double sum = conv->input(2) != nullptr ? conv->input(2)->values<float>()[o] : 0.0;
-    for (size_t c = 0; c < channels; ++c)
-      for (size_t tap = 0; tap < taps; ++tap) {
-        const double w = old[at(o, c, tap)];
-        sum += w * affine.shift[c];
-        scaled[at(o, affine.source_of(c), tap)] = static_cast<float>(w * affine.scale[c]);
-      }
-    bias[o] = static_cast<float>(sum);
-  }
-  std::vector<Tensor*> operands = conv->inputs();
-  operands.resize(3, nullptr);
-  operands[1] = graph.add_constant<float>(weights->name() + "_of_pixels", *weights->shape(),
-                                          std::span<const float>(scaled));
-  const bool had_bias = operands[2] != nullptr;
-  if (had_bias || !affine.keeps_zero())
-    operands[2] = graph.add_constant<float>(
-        (had_bias ? operands[2]->name() : weights->name() + "_bias") + "_of_pixels",
-        Shape{static_cast<int64_t>(outputs)}, std::span<const float>(bias));
-  if (operands[2] == nullptr) operands.pop_back();
-  graph.set_operands(conv, std::move(operands));
-  return {};
-}
-
-// One tap: every channel by itself, or all of them where their order changes.
-Result<Tensor*> normalised(Graph& graph, Tensor* pixels, const ChannelAffine& affine,
-                           Layout layout) {
-  const size_t channels = affine.scale.size();
-  const auto count = static_cast<int64_t>(channels);
-  const size_t per_output = affine.reversed ? channels : 1;
-  std::vector<float> weights(channels * per_output, 0.0f), bias;
-  for (size_t c = 0; c < channels; ++c) {
-    weights[c * per_output + (affine.reversed ? affine.source_of(c) : 0)] =
-        static_cast<float>(affine.scale[c]);
-    bias.push_back(static_cast<float>(affine.shift[c]));
-  }
-  const auto inputs = static_cast<int64_t>(per_output);
-  const Shape shape =
-      layout == Layout::ChannelsFirst ? Shape{count, inputs, 1, 1} : Shape{count, 1, 1, inputs};
-  Tensor* w =
-      graph.add_constant<float>("preprocessing_scale", shape, std::span<const float>(weights));
-  Tensor* b =
-      graph.add_constant<float>("preprocessing_shift", Shape{count}, std::span<const float>(bias));
-  ConvAttrs attrs;
-  attrs.groups = affine.reversed ? 1 : count;
-  attrs.layout = layout;
-  return graph.add_single(OpKind::Conv, {pixels, w, b}, Attrs(attrs),
-                          Location("preprocessing", "Normalize"));
-}
-
-bool changes_nothing(const ChannelAffine& affine) {
-  return !affine.reversed && affine.keeps_zero() &&
-         std::all_of(affine.scale.begin(), affine.scale.end(), [](double s) { return s == 1; });
+  const Shape& weights = *op->input(1)->shape();
+  const Dim read = weights[attrs.layout == Layout::ChannelsFirst ? 1 : weights.rank() - 1];
+  return attrs.groups == 1 && read.size() == static_cast<int64_t>(channels) ? op : nullptr;
 }
 
 }  // namespace
 
-Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& preprocessing) {
+Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& preprocessing,
+                                       PixelArithmetic arithmetic) {
   for (const Tensor* tensor : graph.tensors())
     if (tensor->type().quant)
       return Error(Code::Usage, "--fold-preprocessing works on float models, this one is quantised")
           .hint("fold while quantising: give the float model");
   EC_TRY(const ImageInput image, find_image_input(graph, preprocessing));
-  const ChannelAffine affine = affine_of(preprocessing, static_cast<size_t>(image.form.channels));
+  const auto channels = static_cast<size_t>(image.form.channels);
+  const ChannelAffine affine = affine_of(preprocessing, channels);
   Tensor* input = image.tensor;
-  Operation* reader = exact_reader(graph, input, affine);
-  if (reader != nullptr) EC_CHECK_OK(fold_into(graph, reader, affine));
+  Operation* reader = constant_reader(graph, input, channels);
+  const bool foldable = reader != nullptr && (affine.keeps_zero() ||
+                                              pads_nothing(reader->attrs_as<ConvAttrs>()));
+  const bool centred =
+      reader != nullptr && !foldable && arithmetic == PixelArithmetic::Integer;
+  if (foldable) fold_affine(graph, reader, affine);
 
   const std::vector<Use> uses = input->uses();
   const bool is_output = graph.is_output(input);
@@ -190,8 +107,10 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
     EC_TRY(pixels, graph.add_single(OpKind::Transpose, {input}, Attrs(attrs),
                                     Location("preprocessing", "Transpose")));
   }
-  if (reader == nullptr && !changes_nothing(affine)) {
-    EC_TRY(pixels, normalised(graph, pixels, affine, image.form.layout));
+  if (centred) {
+    EC_TRY(pixels, fold_centred(graph, reader, pixels, affine));
+  } else if (!foldable && !affine.changes_nothing()) {
+    EC_TRY(pixels, normalised_pixels(graph, pixels, affine, image.form.layout));
   }
   if (pixels != input) {
     for (const Use& use : uses) graph.set_operand(use.op, use.index, pixels);
@@ -208,8 +127,6 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
   graph.metadata()[std::string(kFoldedPreprocessingKey)] = preprocessing.text();
   return folded;
 }
-
-QuantParams pixel_params(DType dtype) { return {{1.0f}, {dtype == DType::I8 ? -128 : 0}, -1}; }
 
 Status bytes_at_input(Graph& graph, std::string_view name) {
   Tensor* input = graph.find_tensor(name);

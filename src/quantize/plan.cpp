@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/op_def.h"
-#include "quantize/fold_preprocessing.h"
 #include "quantize/observer.h"
+#include "quantize/pixel_layers.h"
 #include "quantize/union_find.h"
 
 namespace ec::quantize {
@@ -249,10 +249,21 @@ class Planner {
   void set_fixed() {
     for (const Tensor* input : graph_.inputs())
       if (!options_.pixel_input.empty() && input->name() == options_.pixel_input)
-        plan_.fixed[sets_.find(form_id(input->id(), Width::Narrow))] = pixel_params(DType::I8);
+        set_fixed_pixels(*input);
     for (const Operation* op : order_)
       if (at(op).integer && at(op).rule.result == ResultRule::Fixed)
         plan_.fixed[sets_.find(form_id(op->output()->id(), at(op).width))] = at(op).rule.fixed;
+  }
+
+  // Pixels, and what layers that only pick and shift them make of them, have steps of one.
+  void set_fixed_pixels(const Tensor& input) {
+    const auto fixed_of = [&](const Tensor& tensor) -> std::optional<QuantParams>& {
+      return plan_.fixed[sets_.find(form_id(tensor.id(), Width::Narrow))];
+    };
+    fixed_of(input) = pixel_params(DType::I8);
+    for (const Use& use : input.uses())
+      if (at(use.op).integer && at(use.op).width == Width::Narrow)
+        if (const auto params = picked_pixel_params(*use.op)) fixed_of(*use.op->output()) = params;
   }
 
   // Through operations with one operand parameters pass unconditionally, prescribed ones included.

@@ -6,6 +6,7 @@
 #include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "quantize/clip_bounds.h"
+#include "quantize/pixel_layers.h"
 #include "quantize/weight_index.h"
 
 namespace ec::quantize {
@@ -110,7 +111,8 @@ class Finder {
       return false;
     if (what_ == Equalization::Gains) return affine(op, edge) || gate(op, edge);
     const std::optional<WeightIndex> index = weight_index(*op);
-    if (!index) return false;
+    // Factors would put pixels off their steps.
+    if (!index || (op->input(0)->is_input() && picked_pixel_params(*op))) return false;
     fused = fused_activation(*op);
     if (fused == Fused::Other || !is_own_constant(op->input(1)) || op->input(3) != nullptr)
       return false;

@@ -218,7 +218,12 @@ class FoldedPreprocessing(QuantizeCase):
                         self.assertEqual((source["quantization"]["scales"], source["quantization"]["zero_points"]), ([1.0], [0]))
                         report = self.good(model, "-t", target, *data, *options, "-o", "plain.tflite", "--json").result["quantization"]
                         plain = self.good("evaluate", "plain.tflite", "--data", "images", "--reference", model, "--json").result
-                        self.assertGreater(output["sqnr_db"], plain["outputs"][0]["sqnr_db"] - 3)
+                        # Weights are rounded with std in them: one or the other comes out a little better.
+                        self.assertGreater(output["sqnr_db"], plain["outputs"][0]["sqnr_db"] - 1)
+                        first = folded["quantization"]["accuracy"]["layers"][0]
+                        if model == "padded.onnx":  # pixels and a channel for the means, nothing rounded
+                            self.assertEqual((first["name"], first["scale"]), ("preprocessing", 1.0))
+                            self.assertGreater(first["sqnr_db"], 100)
                         # Against each other: both round, one of them the input as well.
                         both = self.good("evaluate", "folded.tflite", "--data", "images", "--reference", "plain.tflite", "--json").result
                         step = report["accuracy"]["layers"][-1]["scale"]

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/text.h"
 #include "ops/op_def.h"
+#include "quantize/pixel_layers.h"
+#include "quantize/quantized_text.h"
 #include "runtime/session.h"
 #include "support/random.h"
 
@@ -45,7 +49,7 @@ std::vector<float> run(std::unique_ptr<Graph> graph, Value input) {
   return {values.begin(), values.end()};
 }
 
-void compare(const Case& c, const Preprocessing& preprocessing) {
+void compare(const Case& c, const Preprocessing& preprocessing, PixelArithmetic arithmetic) {
   SCOPED_TRACE(std::string(c.name) + ": " + preprocessing.text());
   image::Image picture{5, 4, Buffer::allocate(60)};
   RandomState random(4);
@@ -60,7 +64,7 @@ void compare(const Case& c, const Preprocessing& preprocessing) {
   ASSERT_TRUE(prepared.ok());
 
   auto folded = parse(c.text);
-  const auto input = fold_preprocessing(**folded, preprocessing);
+  const auto input = fold_preprocessing(**folded, preprocessing, arithmetic);
   ASSERT_TRUE(input.ok()) << input.error().message();
   ASSERT_TRUE(bytes_at_input(**folded, input->input).ok());
   EXPECT_TRUE(verify(**folded).empty());
@@ -87,7 +91,9 @@ TEST(FoldPreprocessing, GivesWhatPreprocessingOutsideGives) {
   Preprocessing half;
   half.mean = half.std = {127.5};
   for (const Preprocessing& p : {imagenet, reversed, half})
-    for (const Case& c : cases(false)) compare(c, p);
+    for (const Case& c : cases(false))
+      for (const PixelArithmetic arithmetic : {PixelArithmetic::Float, PixelArithmetic::Integer})
+        compare(c, p, arithmetic);
 }
 
 TEST(FoldPreprocessing, ScalesAloneGoThroughPadding) {
@@ -95,13 +101,77 @@ TEST(FoldPreprocessing, ScalesAloneGoThroughPadding) {
   reversed.color = ColorOrder::Bgr;
   reversed.std = {0.5, 0.25, 0.125};
   for (const Preprocessing& p : {unit, reversed})
-    for (const Case& c : cases(true)) compare(c, p);
+    for (const Case& c : cases(true)) compare(c, p, PixelArithmetic::Integer);
+}
+
+// In front of a convolution that pads, pixels stay whole. With weights that are on their steps, all
+// that is left of the error is the rounding of the result and of the one weight per tap that stands
+// for the means.
+TEST(FoldPreprocessing, IntegersRoundNoPixel) {
+  Preprocessing preprocessing;
+  preprocessing.mean = {0.485, 0.456, 0.406};
+  preprocessing.std = {0.25};
+  auto graph = parse(
+      "ecir 1\ngraph @g(%x: f32[1,4,5,3]) -> (y = %y) {\n  %w = const f32[2,1,2,3] dense["
+      "0.9921875,-0.5,0.25,0.0625,0.75,-0.9921875,0.5,0.9921875,-0.125,-0.375,0.9921875,0.625]\n"
+      "  %y = conv(%x, %w) {layout=nhwc, pads=[0,1,0,1]}\n}\n");
+  const auto input = fold_preprocessing(**graph, preprocessing, PixelArithmetic::Integer);
+  ASSERT_TRUE(input.ok());
+  std::vector<std::vector<Value>> pictures;
+  RandomState random(6);
+  for (int i = 0; i < 16; ++i) {
+    std::vector<float> pixels(60);
+    for (float& pixel : pixels) pixel = static_cast<float>(static_cast<int>(random.uniform() * 256));
+    pictures.push_back({Value::of<float>({1, 4, 5, 3}, std::span<const float>(pixels))});
+  }
+  const auto samples = samples_in_memory(pictures, {{"x", (*graph)->inputs()[0]->type()}});
+  QuantizeRequest request = plain_request();
+  request.samples = samples->get();
+  request.pixel_input = "x";
+  DiagnosticSink sink;
+  const auto quantized = run_ptq(**graph, request, sink);
+  ASSERT_TRUE(quantized.ok()) << quantized.error().message();
+
+  const Tensor* weights = quantized->graph->find_tensor("w_of_pixels");
+  const Tensor* front = weights->uses()[0].op->input(0);
+  EXPECT_EQ(weights->shape()->sizes(), (std::vector<int64_t>{2, 1, 2, 4}));
+  // 113.5 is in the middle of 123.7, 116.3 and 103.5.
+  EXPECT_EQ(*front->type().quant, (QuantParams{{1.0f}, {114 - 128}, -1}));
+  const double k = (*graph)->find_tensor("preprocessing_shift")->values<float>()[3];
+  EXPECT_LE(std::abs(k), 20);  // the means are at most 10.5 from the middle
+  const double step = quantized->graph->find_tensor("y")->type().quant->scales[0];
+  const double weight_step = weights->type().quant->scales[0];
+  for (const std::vector<Value>& picture : pictures) {
+    const auto expected = run((*graph)->clone(), picture[0]);
+    const auto got = run(quantized->graph->clone(), picture[0]);
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], expected[i], 0.501 * step + 2 * std::abs(k) * weight_step / 2);
+  }
+  // Which is less than half a pixel at any tap.
+  EXPECT_LT(2 * std::abs(k) * weight_step / 2, 0.5 * 127 * weight_step);
+}
+
+TEST(FoldPreprocessing, PickedPixelsHaveStepsOfOne) {
+  const auto params_of = [](const char* weights, const char* bias) {
+    const auto graph = parse(std::string("ecir 1\ngraph @g(%x: f32[1,4,5,3]) -> (y = %y) {\n") +
+                             "  %w = const f32[2,1,1,3] dense[" + weights +
+                             "]\n  %b = const f32[2] dense[" + bias +
+                             "]\n  %y = conv(%x, %w, %b) {layout=nhwc}\n}\n");
+    return picked_pixel_params(*(*graph)->topological()[0]);
+  };
+  EXPECT_EQ(params_of("0,1,0,1,0,0", "-100,-100"), (QuantParams{{1.0f}, {-28}, -1}));
+  EXPECT_EQ(params_of("0,1,0,0,0,0", "-100,155"), (QuantParams{{1.0f}, {-28}, -1}));
+  EXPECT_FALSE(params_of("0,1,0,0,0,0", "-100,156"));     // 257 values
+  EXPECT_FALSE(params_of("0,1,0,1,0,0", "-100,-99"));     // the same
+  EXPECT_FALSE(params_of("0,1,0,1,0,0", "-100.5,-100.5"));  // no whole numbers
+  EXPECT_FALSE(params_of("0,1,1,1,0,0", "0,0"));
+  EXPECT_FALSE(params_of("0,0.5,0,1,0,0", "0,0"));
 }
 
 TEST(FoldPreprocessing, NeedsOneImageInput) {
   const auto code_of = [](const char* text) {
     auto graph = parse(text);
-    const auto folded = fold_preprocessing(**graph, {});
+    const auto folded = fold_preprocessing(**graph, {}, PixelArithmetic::Float);
     return folded.ok() ? Code{} : folded.error().code();
   };
   EXPECT_EQ(code_of("ecir 1\ngraph @g(%x: f32[1,10]) -> (y = %y) {\n  %y = relu(%x)\n}\n"),
