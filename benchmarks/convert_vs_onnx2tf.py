@@ -23,7 +23,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "
 
 import numpy as np
 
+import litert
 import model_set
+from comparison import save_json, save_lines
 from machine import describe_setup
 from tflite_zoo import compile_tflite, run_litert
 from zoo_check import relative_error, run_ort
@@ -36,25 +38,14 @@ MODELS = (
 )
 
 
-def operator_names(path: pathlib.Path) -> list[str]:
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(model_path=str(path))
-    return [op["op_name"] for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
-
-
 def peer_error(path: pathlib.Path, feeds: dict[str, np.ndarray], expected: list[np.ndarray]) -> float:
     """By position and form: the peer renames tensors and turns images."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(model_path=str(path))
-    interpreter.allocate_tensors()
+    interpreter = litert.open_model(path, reference=False)
+    values = []
     for detail, value in zip(interpreter.get_input_details(), feeds.values()):
-        if tuple(detail["shape"]) != value.shape and value.ndim >= 3:
-            value = np.moveaxis(value, 1, -1)
-        interpreter.set_tensor(detail["index"], np.ascontiguousarray(value))
-    interpreter.invoke()
-    actual = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+        turn = tuple(detail["shape"]) != value.shape and value.ndim >= 3
+        values.append(np.ascontiguousarray(np.moveaxis(value, 1, -1) if turn else value))
+    actual = litert.run_in_order(interpreter, values)
     turned = [np.moveaxis(a, -1, 1) if a.shape != e.shape and a.ndim >= 3 else a for a, e in zip(actual, expected)]
     return relative_error(turned, expected)
 
@@ -88,7 +79,7 @@ def compare(model: model_set.Model, program: str) -> dict:
         row["error"] = relative_error(run_litert(ours, feeds, report.get("interface_layouts", {}), names, False), expected)
         try:
             row["peer_seconds"], file = run_peer(program, model, pathlib.Path(scratch) / "peer")
-            names = operator_names(file)
+            names = [op["op_name"] for op in litert.operators(litert.open_model(file, reference=False, allocate=False))]
             row["peer_operators"], row["peer_transposes"] = len(names), names.count("TRANSPOSE")
             row["peer_error"] = peer_error(file, feeds, expected)
         except Exception as error:  # a model that the peer cannot convert is a row, not an end
@@ -96,7 +87,7 @@ def compare(model: model_set.Model, program: str) -> dict:
     return row
 
 
-def write_table(path: pathlib.Path, rows: list[dict]) -> None:
+def table(rows: list[dict]) -> list[str]:
     lines = ["# ONNX to .tflite: edgecompile and onnx2tf", "", describe_setup("ai-edge-litert", "onnxruntime"), ""]
     lines += ["| model | s | onnx2tf s | times faster | operators | onnx2tf | TRANSPOSE | onnx2tf | error | onnx2tf |"]
     lines += ["|---|---|---|---|---|---|---|---|---|---|"]
@@ -113,7 +104,7 @@ def write_table(path: pathlib.Path, rows: list[dict]) -> None:
         )
     if ratios:
         lines += ["", f"Times faster: median {statistics.median(ratios):.0f}, least {min(ratios):.0f}, over {len(ratios)} models."]
-    path.write_text("\n".join(lines) + "\n")
+    return lines
 
 
 def main() -> int:
@@ -126,10 +117,8 @@ def main() -> int:
     for model in model_set.all_models(arguments.only or list(MODELS)):
         rows.append(compare(model, arguments.onnx2tf))
         print(json.dumps(rows[-1]), flush=True)
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        write_table(arguments.out / "convert.md", rows)
-        (arguments.out / "convert.json").write_text(json.dumps(rows, indent=1) + "\n")
+    save_lines(arguments.out, "convert.md", table(rows))
+    save_json(arguments.out, "convert.json", rows)
     return 0
 
 

@@ -15,34 +15,16 @@ import json
 import pathlib
 import statistics
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "interop"))
 
 import model_set
+from comparison import save_json, save_lines
+from engines import one_line, ort_session
 from machine import describe_setup
-from engines import one_line
+from turns import time_in_turns
 from worker_pool import run_isolated
 from zoo_check import BOUND, relative_error
-
-
-def ort_session(path: pathlib.Path, threads: int):
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def time_calls(call, count: int) -> list[float]:
-    times = []
-    for _ in range(count):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return times
 
 
 def measure(job: tuple[model_set.Model, int, float]) -> dict:
@@ -57,16 +39,7 @@ def measure(job: tuple[model_set.Model, int, float]) -> dict:
             expected, actual = peer.run(None, feeds), list(ours.run(feeds).values())
             if relative_error(actual, expected) > BOUND:
                 return {"error": "outputs differ"}
-            sides = {"ort": lambda: peer.run(None, feeds), "ours": lambda: ours.run(feeds)}
-            times: dict[str, list[float]] = {name: [] for name in sides}
-            slowest = max(max(time_calls(call, 2)) for call in sides.values())
-            per_turn = max(1, min(20, int(0.05 / max(slowest, 1e-6))))
-            turns = max(4, min(40, int(budget / (2 * per_turn * max(slowest, 1e-6)))))
-            for _ in range(turns):
-                for name, call in sides.items():
-                    times[name] += time_calls(call, per_turn)
-            best = {name: min(values) * 1e3 for name, values in times.items()}
-            return best | {f"{name}_median": statistics.median(values) * 1e3 for name, values in times.items()}
+            return time_in_turns({"ort": lambda: peer.run(None, feeds), "ours": lambda: ours.run(feeds)}, budget)
     except Exception as error:
         return {"error": one_line(f"{type(error).__name__}: {error}")}
 
@@ -118,10 +91,8 @@ def main() -> int:
     lines = ["# Float inference against ONNX Runtime", "", setup + " Ratio: ONNX Runtime's time over ours, above 1 we are faster.",
              "", *summary(rows, args.threads), *format_rows(rows, args.threads)]
     print("\n".join(lines))
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "inference.md").write_text("\n".join(lines) + "\n")
-        (args.out / "inference.json").write_text(json.dumps({"setup": setup, "models": rows}, indent=1) + "\n")
+    save_lines(args.out, "inference.md", lines)
+    save_json(args.out, "inference.json", {"setup": setup, "models": rows})
     return 0
 
 

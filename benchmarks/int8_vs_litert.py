@@ -13,22 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import statistics
 import sys
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "interop"))
 
 import numpy as np
 
+from comparison import save_json, save_lines
+from litert import open_model, run_in_order
 from machine import describe_setup
-
-
-def litert_session(path: pathlib.Path, threads: int):
-    """LiteRT with its default delegate, XNNPACK."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(model_path=str(path), num_threads=threads)
-    interpreter.allocate_tensors()
-    return interpreter
+from turns import time_in_turns
 
 
 def feeds_for(interpreter) -> list[np.ndarray]:
@@ -44,22 +38,6 @@ def feeds_for(interpreter) -> list[np.ndarray]:
     return feeds
 
 
-def run_litert(interpreter, feeds: list[np.ndarray]) -> list[np.ndarray]:
-    for detail, value in zip(interpreter.get_input_details(), feeds):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
-
-
-def time_calls(call, count: int) -> list[float]:
-    times = []
-    for _ in range(count):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return times
-
-
 def largest_difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
     return max((float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)))) for x, y in zip(a, b) if x.size), default=0.0)
 
@@ -67,21 +45,12 @@ def largest_difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
 def measure(path: pathlib.Path, threads: int, budget: float) -> dict:
     from edgecompiler.runtime import InferenceSession
 
-    peer = litert_session(path, threads)
+    peer = open_model(path, reference=False, num_threads=threads)  # with its default delegate, XNNPACK
     feeds = feeds_for(peer)
     with InferenceSession(str(path), threads=threads) as ours:
-        difference = largest_difference(list(ours.run(feeds).values()), run_litert(peer, feeds))
-        sides = {"litert": lambda: run_litert(peer, feeds), "ours": lambda: ours.run(feeds)}
-        slowest = max(max(time_calls(call, 2)) for call in sides.values())
-        per_turn = max(1, min(20, int(0.05 / max(slowest, 1e-6))))
-        turns = max(4, min(40, int(budget / (2 * per_turn * max(slowest, 1e-6)))))
-        times: dict[str, list[float]] = {name: [] for name in sides}
-        for _ in range(turns):
-            for name, call in sides.items():
-                times[name] += time_calls(call, per_turn)
-        best = {name: min(values) * 1e3 for name, values in times.items()}
-        medians = {f"{name}_median": statistics.median(values) * 1e3 for name, values in times.items()}
-        return best | medians | {"difference": difference}
+        difference = largest_difference(list(ours.run(feeds).values()), run_in_order(peer, feeds))
+        sides = {"litert": lambda: run_in_order(peer, feeds), "ours": lambda: ours.run(feeds)}
+        return time_in_turns(sides, budget) | {"difference": difference}
 
 
 def models_of(arguments: list[pathlib.Path]) -> list[pathlib.Path]:
@@ -121,10 +90,8 @@ def main() -> int:
              f"{setup} {args.threads} thread{'s' if args.threads > 1 else ''}. Ratio: LiteRT's time over ours, above 1 we are faster.",
              "", *format_rows(rows)]
     print("\n".join(lines))
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "int8.md").write_text("\n".join(lines) + "\n")
-        (args.out / "int8.json").write_text(json.dumps({"setup": setup, "threads": args.threads, "models": rows}, indent=1) + "\n")
+    save_lines(args.out, "int8.md", lines)
+    save_json(args.out, "int8.json", {"setup": setup, "threads": args.threads, "models": rows})
     return 0
 
 

@@ -25,6 +25,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "interop"))
 
 import model_set
+import program
+from comparison import save_json, save_lines
 from machine import describe_setup
 from worker_pool import run_isolated
 
@@ -136,18 +138,15 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, help="folder for simplify.{md,json}")
     parser.add_argument("--peer-only", action="store_true")
     args = parser.parse_args()
-    binary = None if args.peer_only else model_set.find_binary()
-    rows = run_all(model_set.all_models(args.only), os.fspath(binary) if binary else None, args)
+    rows = run_all(model_set.all_models(args.only), None if args.peer_only else program.find(), args)
     setup = describe_setup("onnx", "onnxsim")
     lines = ["# `edgecompile optimize` against onnxsim", "", setup, "", *summary(rows), "",
              "| model | nodes before | onnxsim nodes | onnxsim ms | edgecompile nodes | edgecompile ms | times faster |",
              "|---|---|---|---|---|---|---|"]
     lines += [format_row(n, r) for n, r in rows.items()]
     print("\n".join(lines))
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "simplify.md").write_text("\n".join(lines) + "\n")
-        (args.out / "simplify.json").write_text(json.dumps({"setup": setup, "models": rows}, indent=1) + "\n")
+    save_lines(args.out, "simplify.md", lines)
+    save_json(args.out, "simplify.json", {"setup": setup, "models": rows})
     return 0
 
 

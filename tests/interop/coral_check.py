@@ -1,26 +1,23 @@
 """Placement on the Edge TPU against what Google's compiler did: the pairs of coral-partition-truth.json whose original
 is at hand, with the published rules and with the fitted ones apart; of all other files the lists of operators.
 
-usage: coral_check.py --edgecompile PROGRAM [--shared DIR] [--out DIR]
+usage: coral_check.py [--edgecompile PROGRAM] [--shared DIR] [--out DIR]
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
+import comparison
+import program
 
-def placement(program: str, model: pathlib.Path, rules: str) -> list[dict]:
-    command = [program, "check", str(model), "--target", "coral", "--edgetpu-rules", rules, "--json"]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    if process.returncode != 0:
-        raise RuntimeError(f"{model.name}: {process.stdout}{process.stderr}")
-    return json.loads(process.stdout)["result"]["operations"]
+
+def placement(tool: str, model: pathlib.Path, rules: str) -> list[dict]:
+    return program.report(tool, "check", model, "--target", "coral", "--edgetpu-rules", rules)["operations"]
 
 
 def is_mapped(row: dict) -> bool:
@@ -58,10 +55,8 @@ def list_faults(record: dict, known: set[str]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--edgecompile", dest="program", required=True)
+    parser = comparison.parser(__doc__)
     parser.add_argument("--shared", type=pathlib.Path, default=pathlib.Path("../shared"))
-    parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     truth = arguments.shared / "reference" / "coral-partition-truth.json"
     if not truth.exists():
@@ -79,7 +74,7 @@ def main() -> int:
                 faults += [f"{record['compiled']}: {fault}" for fault in list_faults(record, known[rules])]
             continue
         pairs += 1
-        results = {rules: agrees(record, placement(arguments.program, model, rules)) for rules in ("published", "fitted")}
+        results = {rules: agrees(record, placement(arguments.edgecompile, model, rules)) for rules in ("published", "fitted")}
         published_right += results["published"]
         fitted_right += results["fitted"]
         words = {True: "equal", False: "differs"}
@@ -92,9 +87,7 @@ def main() -> int:
         lines.append(f"operator lists of the {others} other files, {rules} table: {len(faults)} contradictions"
                      + "".join(f"\n- {fault}" for fault in faults))
     print("\n".join(lines))
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "coral_partition.md").write_text("\n".join(lines) + "\n")
+    comparison.save_lines(arguments.out, "coral_partition.md", lines)
     return 0 if fitted_right == pairs and not contradicted["fitted"] else 1
 
 

@@ -45,15 +45,24 @@ def run_edgecompiler(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> lis
         raise refusal(error) from None
 
 
+def ort_session(path: pathlib.Path, threads: int = 0, as_it_stands: bool = False):
+    """A silent session of ONNX Runtime on the CPU; as it stands: without optimisation of the graph."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if as_it_stands:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
 def run_onnxruntime(path: pathlib.Path, data_sets: list[dict[str, Any]]) -> list[list[Any]]:
     import onnxruntime as ort
 
     ort.set_default_logger_severity(4)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     try:
-        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = ort_session(path, threads=1)
         wanted = {value.name for value in session.get_inputs()}
         results = []
         for feeds in data_sets:

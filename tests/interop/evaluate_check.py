@@ -8,46 +8,39 @@ network: top-1 of the float model in ONNX Runtime and of the int8 file in LiteRT
 the figures of one run of `evaluate`. JPEG decoders differ by a step here and there, so a few samples may fall on the other side.
 Exit status 1: a figure differs by more than that.
 """
-import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
-import onnxruntime
-from PIL import Image
 
-from quantize_check import DATA, NETWORKS, ROOT, Scores, compile_to
+import comparison
+import pictures
+import program
+from engines import ort_session
+from litert import PictureModel
+from pictures import DATA
+from quantize_check import NETWORKS, compile_to, pictures_of
 
 # Of top-1 and of agreement: two samples of a thousand.
 TOLERANCE = 0.002
 
 
-def evaluate(program, model, reference, data, labels, options):
-    command = [program, "evaluate", str(model), "--reference", str(reference), "--data", str(data), "--labels", str(labels),
-               "--threads", "2", "--json", *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
-    return json.loads(done.stdout)["result"]
-
-
-def check(name, program, folder):
-    model, images, pixels, size, options, _, _ = NETWORKS[name]
-    calibration, test = images()
-    listing, labels = folder / f"{name}.txt", folder / f"{name}.labels"
-    listing.write_text("".join(f"{f}\n" for f in calibration))
+def check(name, tool, folder):
+    model, kind, size, options, _, _ = NETWORKS[name]
+    calibration, test = pictures_of(kind)
+    listing, labels = pictures.write_listing(folder / f"{name}.txt", calibration), folder / f"{name}.labels"
     labels.write_text("".join(f"{f.relative_to(DATA)}\t{label}\n" for f, label in test))
     written = folder / f"{name}.tflite"
-    compile_to(program, DATA / model, written, size, "-q", "ptq", "--calibration-data", listing, "--calibration-method", "minmax", *options)
-    told = evaluate(program, written, DATA / model, DATA, labels, ())  # preprocessing is recorded in the file
-    session = onnxruntime.InferenceSession(str(DATA / model), providers=["CPUExecutionProvider"])
-    source, quantised = session.get_inputs()[0].name, Scores(written)
+    compile_to(tool, DATA / model, written, size, "-q", "ptq", "--calibration-data", listing, "--calibration-method", "minmax",
+               *pictures.OPTIONS[kind], *options)
+    # Preprocessing is recorded in the file.
+    told = program.report(tool, "evaluate", written, "--reference", DATA / model, "--data", DATA, "--labels", labels, "--threads", "2")
+    session = ort_session(DATA / model)
+    source, quantised = session.get_inputs()[0].name, PictureModel(written)
     right, same = [0, 0], 0
     for file, label in test:
-        value = pixels(Image.open(file).convert("RGB"))
+        value = pictures.pixels(file, kind)
         a = session.run(None, {source: np.ascontiguousarray(value.transpose(2, 0, 1)[None], np.float32)})[0].reshape(-1)
         b = quantised(value)
         right[0] += a.argmax() == label
@@ -60,26 +53,21 @@ def check(name, program, folder):
     # LiteRT's fast integer kernels round in other places than its reference kernels: another few samples.
     row["ok"] = all(abs(a - b) <= limit for (a, b), limit in (
         (row["top1_float"], TOLERANCE), (row["top1_int8"], 4 * TOLERANCE), (row["agreement"], 4 * TOLERANCE)))
-    print(json.dumps(row, default=float), flush=True)
     return row
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
-    parser.add_argument("--out")
+    parser = comparison.parser(__doc__)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     if not DATA.is_dir():
         print(f"evaluate_check: no {DATA}, skipped")
         return 0
+    rows = comparison.Rows()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [check(name, arguments.edgecompile, pathlib.Path(folder))
-                for name in arguments.names or ("mobilenet_v2", "cifar_mobilenetv2")]
-    if arguments.out:
-        pathlib.Path(arguments.out).mkdir(parents=True, exist_ok=True)
-        (pathlib.Path(arguments.out) / "evaluate.json").write_text(json.dumps(rows, indent=1, default=float))
-    return 0 if all(row["ok"] for row in rows) else 1
+        for name in arguments.names or ("mobilenet_v2", "cifar_mobilenetv2"):
+            rows.add(check(name, arguments.edgecompile, pathlib.Path(folder)))
+    return rows.finish(arguments.out, "evaluate.json")
 
 
 if __name__ == "__main__":

@@ -120,17 +120,3 @@ def magika_models() -> list[Model]:
 def all_models(only: list[str] | None = None) -> list[Model]:
     models = [*zoo_models(), *shared_models(), *magika_models()]
     return [m for m in models if not only or any(fnmatch.fnmatch(m.name, g) for g in only)]
-
-
-def find_binary() -> pathlib.Path | None:
-    """The edgecompile program: EC_BIN, the build folder, or the PATH."""
-    import shutil
-
-    if "EC_BIN" in os.environ:
-        return pathlib.Path(os.environ["EC_BIN"])
-    for folder in ("build/release", "build"):
-        for found in sorted((REPOSITORY / folder).glob("**/edgecompile")):
-            if found.is_file() and os.access(found, os.X_OK):
-                return found
-    on_path = shutil.which("edgecompile")
-    return pathlib.Path(on_path) if on_path else None

@@ -23,6 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import comparison
 import node_data
 import node_suite
 from engines import ENGINES, Refused, one_line
@@ -96,7 +97,7 @@ def print_totals(engine: str, records: dict[str, dict]) -> list[str]:
     return lines
 
 
-def write_markdown(path: pathlib.Path, suite: str, runs: dict[str, dict[str, dict]]) -> None:
+def table(suite: str, runs: dict[str, dict[str, dict]]) -> list[str]:
     lines = [f"# ONNX backend tests, data of onnx {suite}", "", f"rtol {RTOL:g}, atol {ATOL:g}; integers exact.", ""]
     for engine, records in runs.items():
         lines += print_totals(engine, records) + [""]
@@ -114,7 +115,7 @@ def write_markdown(path: pathlib.Path, suite: str, runs: dict[str, dict[str, dic
             if record["status"] != "pass":
                 reason = record["reason"].replace("|", "\\|")
                 lines.append(f"| {key} | {record['op']} | {record['status']} | {record['code']} | {reason} |")
-    path.write_text("\n".join(lines) + "\n")
+    return lines
 
 
 def compare_with_expected(records: dict[str, dict], expected: dict[str, dict]) -> list[str]:
@@ -178,9 +179,8 @@ def main() -> int:
             if record["status"] != "pass":
                 print(f"{key} [{record['op']}]: {record['status']} {record['code']} {record['reason']}")
     if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_markdown(args.out / f"node_tests-{args.suite}.md", args.suite, runs)
-        (args.out / f"node_tests-{args.suite}.json").write_text(json.dumps(runs, indent=1) + "\n")
+        comparison.save_lines(args.out, f"node_tests-{args.suite}.md", table(args.suite, runs))
+        comparison.save_json(args.out, f"node_tests-{args.suite}.json", runs)
     else:
         for engine, records in runs.items():
             print_totals(engine, records)

@@ -15,22 +15,20 @@ refuse is tried again case by case. Integers must be equal in every element; flo
 --record writes models of a few integer cases each with LiteRT's results, for the tests that run
 without LiteRT (tests/runtime/recorded).
 """
-import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+import comparison
+import litert
+import program
 import sweep_cases
 from tflite_builder import ModelBuilder
 from tflite_check import difference
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES_PER_FILE = 50
 
 
@@ -47,43 +45,28 @@ def build(specs):
 
 
 def run_litert(content, values):
-    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    for detail in interpreter.get_input_details():
-        interpreter.set_tensor(detail["index"], values[detail["name"]])
-    interpreter.invoke()
-    return {d["name"]: interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()}
+    return litert.run_by_name(litert.open_model(content), values)
 
 
-def run_ours(program, content, values, reference):
+def run_ours(tool, content, values, reference):
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "model.tflite").write_bytes(content)
-        np.savez(folder / "in.npz", **values)
-        command = [program, "run", str(folder / "model.tflite"), "--json", "-o", str(folder / "out")]
-        for name in values:
-            command += ["-i", f"{name}={folder / 'in.npz'}"]
-        done = subprocess.run(command + (["--reference"] if reference else []), capture_output=True, text=True)
-        if done.returncode != 0:
-            first = json.loads(done.stdout)["diagnostics"][0] if done.stdout.startswith("{") else {}
-            raise RuntimeError(f"{first.get('op_type', '')} {first.get('code', '')}: {first.get('message', done.stderr[-300:])}")
-        return {row["name"]: np.load(row["file"]) for row in json.loads(done.stdout)["result"]["outputs"]}
+        model = pathlib.Path(folder) / "model.tflite"
+        model.write_bytes(content)
+        return program.run_model(tool, model, values, *(["--reference"] if reference else []))
 
 
-def rewrite(program, content):
+def rewrite(tool, content):
     """The model read and written again."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = pathlib.Path(folder) / "model.tflite", pathlib.Path(folder) / "again.tflite"
         source.write_bytes(content)
-        done = subprocess.run([program, str(source), "-t", "tflite", "-o", str(target)], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip()[-300:])
+        program.report(tool, source, "-t", "tflite", "-o", target)
         return target.read_bytes()
 
 
 class Sweep:
-    def __init__(self, program, reference, rewrites):
-        self.program, self.reference, self.rewrites = program, reference, rewrites
+    def __init__(self, tool, reference, rewrites):
+        self.tool, self.reference, self.rewrites = tool, reference, rewrites
         self.counts, self.faults = Counter(), []
 
     def check(self, name, specs):
@@ -95,9 +78,9 @@ class Sweep:
             return self.split(name, specs, "refused by LiteRT", str(error).strip().splitlines()[0][:120])
         try:
             if self.rewrites:
-                ours = run_litert(rewrite(self.program, content), values)
+                ours = run_litert(rewrite(self.tool, content), values)
             else:
-                ours = run_ours(self.program, content, values, self.reference)
+                ours = run_ours(self.tool, content, values, self.reference)
         except (RuntimeError, ValueError) as error:
             # The reference set lacks the versions that belong to some types (TILE 3 of i8); the cases' files say 1.
             newer = "Didn't find op for builtin opcode" in str(error)
@@ -147,14 +130,12 @@ def record(folder, only, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
+    parser = comparison.parser(__doc__)
     parser.add_argument("--only", default="", help="only families whose name contains this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--factor", type=float, default=1.0, help="how many times the usual number of cases")
     parser.add_argument("--reference", action="store_true", help="run our reference kernels without optimisation")
     parser.add_argument("--rewrite", action="store_true", help="let LiteRT run what we write of the model")
-    parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--record", type=pathlib.Path, help="write models with LiteRT's results to this folder")
     args = parser.parse_args()
     if args.record:
@@ -170,9 +151,8 @@ def main():
     for fault in sweep.faults:
         print(f"{fault['case']} {fault['seed']}: {fault['status']}: {fault['reason']}")
     print(", ".join(f"{count} {status}" for status, count in sorted(sweep.counts.items())))
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / ("op_rewrite.json" if args.rewrite else "op_sweep.json")).write_text(json.dumps({"counts": sweep.counts, "faults": sweep.faults}, indent=1))
+    name = "op_rewrite.json" if args.rewrite else "op_sweep.json"
+    comparison.save_json(args.out, name, {"counts": sweep.counts, "faults": sweep.faults})
     return 1 if sweep.faults else 0
 
 

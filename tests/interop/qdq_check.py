@@ -7,21 +7,19 @@ Needs onnx, onnxruntime and ai-edge-litert. Makes small networks, quantises them
 quantize_static (QDQ and QOperator, per tensor and per channel, int8 and uint8), compiles them with
 `-t tflite` and compares the file with the ONNX graph, executed in floating point.
 """
-import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
-import onnxruntime
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import comparison
+import program
+from engines import ort_session
+from litert import PictureModel
 
 
 def network(rng):
@@ -99,52 +97,31 @@ def tflite_parameters(interpreter):
     return activations, weights
 
 
-class OnnxRuntime:
-    """The graph as it stands, in floating point."""
-
-    def __init__(self, path):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-    def __call__(self, x):
-        return self.session.run(None, {"x": x})[0]
+def onnx_results(path, tool):
+    """The graph as a function of x, executed as it stands, in floating point."""
+    if path.name.startswith("QDQ"):
+        session = ort_session(path, as_it_stands=True)
+        return lambda x: session.run(None, {"x": x})[0]
+    # Of quantised operators our own results: ONNX Runtime's 8-bit kernels saturate on CPUs without VNNI.
+    return lambda x: program.run_model(tool, path, {"x": x}, "--reference")["y"]
 
 
-class OurSession:
-    """For quantised operators: ONNX Runtime's 8-bit kernels saturate on CPUs without VNNI."""
-
-    def __init__(self, program, path, folder):
-        self.program, self.path, self.folder = program, path, folder
-
-    def __call__(self, x):
-        np.save(self.folder / "x.npy", x)
-        subprocess.run([self.program, "run", str(self.path), "--reference", "-i", f"x={self.folder / 'x.npy'}", "-o", str(self.folder)],
-                       check=True, capture_output=True)
-        return np.load(self.folder / "y.npy")
-
-
-def check(name, model_path, program, folder):
+def check(name, model_path, tool, folder):
     out = folder / f"{name}.tflite"
-    done = subprocess.run([program, str(model_path), "-t", "tflite", "-o", str(out), "--json"], capture_output=True, text=True)
-    if done.returncode != 0:
-        return {"model": name, "ok": False, "reason": (done.stdout + done.stderr)[-400:]}
-    report = json.loads(done.stdout)["result"]
-    interpreter = Interpreter(str(out), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
+    try:
+        report = program.report(tool, model_path, "-t", "tflite", "-o", out)
+    except program.Failed as error:
+        return {"model": name, "ok": False, "reason": str(error)[-400:]}
+    written = PictureModel(out, reference=True)
     theirs, their_weights = onnx_parameters(onnx.load(model_path))
-    ours, our_weights = tflite_parameters(interpreter)
-    expected_of = OnnxRuntime(model_path) if name.startswith("QDQ") else OurSession(program, model_path, folder)
-    entry, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    ours, our_weights = tflite_parameters(written.interpreter)
+    expected_of = onnx_results(model_path, tool)
     step = max(scale for scale, _ in theirs)
     worst = 0.0
     rng = np.random.default_rng(11)
     for _ in range(20):
         x = rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32)
-        expected = expected_of(x)
-        interpreter.set_tensor(entry["index"], x.transpose(0, 2, 3, 1).copy() if entry["shape"][-1] == 3 else x)
-        interpreter.invoke()
-        worst = max(worst, float(np.abs(interpreter.get_tensor(result["index"]) - expected).max()))
+        worst = max(worst, float(np.abs(written(x[0].transpose(1, 2, 0)) - expected_of(x)).max()))
     quantization = report.get("quantization", {})
     row = {
         "model": name, "parameters": len(theirs), "missing": sorted(map(str, ours - theirs)),
@@ -156,11 +133,8 @@ def check(name, model_path, program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
-    parser.add_argument("--out")
-    arguments = parser.parse_args()
-    rows = []
+    arguments = comparison.parser(__doc__).parse_args()
+    rows = comparison.Rows()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         rng = np.random.default_rng(5)
@@ -173,13 +147,8 @@ def main():
                     path = folder / f"{name}.onnx"
                     quantize_static(source, path, Samples(np.random.default_rng(6)), quant_format=form, per_channel=per_channel,
                                     activation_type=activation, weight_type=QuantType.QInt8)
-                    rows.append(check(name, path, arguments.edgecompile, folder))
-                    print(json.dumps(rows[-1], default=str), flush=True)
-    if arguments.out:
-        out = pathlib.Path(arguments.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "qdq_check.json").write_text(json.dumps(rows, indent=1, default=str) + "\n")
-    return 0 if all(row["ok"] for row in rows) else 1
+                    rows.add(check(name, path, arguments.edgecompile, folder))
+    return rows.finish(arguments.out, "qdq_check.json")
 
 
 if __name__ == "__main__":

@@ -8,30 +8,20 @@ are quantised with `edgecompile quantize -o X.onnx` (ptq and a16w8). ONNX Runtim
 point; LiteRT executes the same quantisation on integers (`-t tflite` of the same model). And the file compiled again must
 have the parameters that it holds. Over dozens of layers results that are rounded either way add up to more than one step.
 """
-import argparse
-import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from onnx import numpy_helper
 
+import comparison
+import pictures
+import program
 import qdq_check
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DATA = pathlib.Path(os.environ.get("EC_SHARED_DATA", ROOT.parent / "shared" / "data"))
-
-
-def run(program, *arguments):
-    done = subprocess.run([program, *map(str, arguments), "--json"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError((done.stdout + done.stderr)[-500:])
-    return json.loads(done.stdout)["result"]
+from engines import ort_session
+from litert import PictureModel
 
 
 def pairs_of(model):
@@ -54,39 +44,26 @@ def activations_of(interpreter, dtype):
     return found
 
 
-class Integers:
-    def __init__(self, path):
-        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-        self.interpreter.allocate_tensors()
-        self.entry = self.interpreter.get_input_details()[0]
-        self.result = self.interpreter.get_output_details()[0]
-
-    def __call__(self, x):
-        self.interpreter.set_tensor(self.entry["index"], x.transpose(0, 2, 3, 1).copy() if self.entry["shape"][-1] == 3 else x)
-        self.interpreter.invoke()
-        return self.interpreter.get_tensor(self.result["index"])
-
-
-def check(name, source, how, program, folder, samples):
+def check(name, source, how, tool, folder, samples):
     np.save(folder / "samples.npy", np.concatenate(samples))
     shape = "x".join(map(str, samples[0].shape))
     common = [source, "-q", how, "--calibration-data", folder / "samples.npy", "--input-shape", shape]
     written, integers, again = folder / f"{name}.onnx", folder / f"{name}.tflite", folder / f"{name}_again.tflite"
-    run(program, "quantize", *common, "-o", written)
-    run(program, *common, "-t", "tflite", "-o", integers)
-    report = run(program, written, "-t", "tflite", "-o", again)
+    program.report(tool, "quantize", *common, "-o", written)
+    program.report(tool, *common, "-t", "tflite", "-o", integers)
+    report = program.report(tool, written, "-t", "tflite", "-o", again)
     model = onnx.load(written)
     onnx.checker.check_model(model)
     dtype = np.int16 if how == "a16w8" else np.int8
-    held, kept = pairs_of(model), activations_of(Integers(again).interpreter, dtype)
-    session, ours, reread = qdq_check.OnnxRuntime(written).session, Integers(integers), Integers(again)
+    session, ours, reread = ort_session(written, as_it_stands=True), PictureModel(integers, True), PictureModel(again, True)
+    held, kept = pairs_of(model), activations_of(reread.interpreter, dtype)
     step = max(scale for scale, _ in held)
     # Of constants the scale is found again from their values, to the last digit or so.
     lost = [(s, z) for s, z in kept if not any(z == zero and abs(s - scale) <= 1e-6 * scale for scale, zero in held)]
     worst, final, largest, same = 0.0, 0.0, 0.0, 0
     for x in samples:
         a = session.run(None, {session.get_inputs()[0].name: x})[0]
-        b, c = ours(x), reread(x)
+        b, c = (run(x[0].transpose(1, 2, 0)) for run in (ours, reread))
         worst = max(worst, float(np.abs(a - b).max()))
         final = max(final, float(np.abs(b - c).max()))
         same += int(a.argmax() == b.argmax())
@@ -108,40 +85,27 @@ def networks(folder):
     path = folder / "small_float.onnx"
     onnx.save(qdq_check.network(rng), path)
     yield "small", path, [rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32) for _ in range(24)]
-    zoo = DATA / "cifar10" / "zoo"
+    zoo = pictures.DATA / "cifar10" / "zoo"
     if not zoo.is_dir():
         print(f"qdq_write_check: no {zoo}, left out")
         return
-    from PIL import Image
-
-    mean, std = np.float32((0.4914, 0.4822, 0.4465)), np.float32((0.2470, 0.2435, 0.2616))
-    files = [file for kind in sorted((DATA / "cifar10" / "calibration").iterdir()) for file in sorted(kind.iterdir())[:8]]
-    pictures = [((np.asarray(Image.open(f).convert("RGB"), np.float32) / 255 - mean) / std).transpose(2, 0, 1)[None].astype(np.float32)
-                for f in files]  # fmt: skip
+    samples = [pictures.pixels(file, "cifar").transpose(2, 0, 1)[None] for file in pictures.cifar_calibration(8)]
     for name in ("mobilenetv2", "efficientnet", "vit"):
-        yield name, zoo / f"{name}.onnx", pictures
+        yield name, zoo / f"{name}.onnx", samples
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
-    parser.add_argument("--out")
-    arguments = parser.parse_args()
-    rows = []
+    arguments = comparison.parser(__doc__).parse_args()
+    rows = comparison.Rows()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for name, source, samples in networks(folder):
             for how in ("ptq", "a16w8"):
                 try:
-                    rows.append(check(name, source, how, arguments.edgecompile, folder, samples))
+                    rows.add(check(name, source, how, arguments.edgecompile, folder, samples))
                 except (RuntimeError, ValueError) as error:
-                    rows.append({"network": name, "how": how, "ok": False, "reason": str(error)[-400:]})
-                print(json.dumps(rows[-1], default=str), flush=True)
-    if arguments.out:
-        out = pathlib.Path(arguments.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "qdq_write_check.json").write_text(json.dumps(rows, indent=1, default=str) + "\n")
-    return 0 if all(row["ok"] for row in rows) else 1
+                    rows.add({"network": name, "how": how, "ok": False, "reason": str(error)[-400:]})
+    return rows.finish(arguments.out, "qdq_write_check.json")
 
 
 if __name__ == "__main__":

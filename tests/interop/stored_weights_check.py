@@ -7,19 +7,18 @@ Needs onnx and ai-edge-litert. Makes one small network for each kind of operator
 with `-t tflite`, and runs the file with both. Differences are counted in parts of the largest output: activations are
 rounded at run time, so that an input which lies between two steps may fall on either.
 """
-import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import comparison
+import program
+from litert import open_model, run_in_order
+
 RNG = np.random.default_rng(3)
 
 
@@ -66,50 +65,29 @@ def networks():
 
 class Peer:
     def __init__(self, path):
-        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-        self.interpreter.allocate_tensors()
+        self.interpreter = open_model(path)
 
     def inputs(self):
         return {d["name"].split(":")[0]: d for d in self.interpreter.get_input_details()}
 
     def __call__(self, feeds):
-        for name, detail in self.inputs().items():
-            self.interpreter.set_tensor(detail["index"], feeds[name].astype(detail["dtype"]))
-        self.interpreter.invoke()
-        return self.interpreter.get_tensor(self.interpreter.get_output_details()[0]["index"])
+        return run_in_order(self.interpreter, [feeds[name] for name in self.inputs()])[0]
 
     def kinds(self):
         return sorted({np.dtype(d["dtype"]).name for d in self.interpreter.get_tensor_details()})
 
 
-def ours(program, path, feeds, folder):
-    command = [program, "run", str(path), "-o", str(folder)]
-    for name, value in feeds.items():
-        np.save(folder / f"{name}.npy", value)
-        command += ["-i", f"{name}={folder / (name + '.npy')}"]
-    subprocess.run(command, check=True, capture_output=True)
-    return np.load(folder / "y.npy")
-
-
-def compiled(program, source, output, how):
-    done = subprocess.run([program, str(source), "-t", "tflite", "-o", str(output), "--json", *(["-q", how] if how else [])],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError((done.stdout + done.stderr)[-500:])
-    return json.loads(done.stdout)["result"]
-
-
-def check(name, program, folder, how):
+def check(name, tool, folder, how):
     source, output = folder / f"{name}.onnx", folder / f"{name}_{how}.tflite"
-    report = compiled(program, source, output, how)["quantization"]
+    report = program.report(tool, source, "-t", "tflite", "-o", output, "-q", how)["quantization"]
     plain = folder / f"{name}_float.tflite"
-    compiled(program, source, plain, "")
+    program.report(tool, source, "-t", "tflite", "-o", plain)
     peer, exact = Peer(output), Peer(plain)
     feeds = {}
     for key, detail in peer.inputs().items():
         shape = detail["shape"]
         feeds[key] = (RNG.normal(0, 1, shape) if detail["dtype"] == np.float32 else RNG.integers(0, 90, shape)).astype(detail["dtype"])
-    theirs, mine, real = peer(feeds), ours(program, output, feeds, folder), exact(feeds)
+    theirs, mine, real = peer(feeds), program.run_model(tool, output, feeds)["y"], exact(feeds)
     largest = float(np.abs(real).max())
     row = {
         "network": name, "how": how, "stored": len(report["stored_weights"]), "size": output.stat().st_size / plain.stat().st_size,
@@ -124,26 +102,18 @@ def check(name, program, folder, how):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--edgecompile", default=str(ROOT / "build" / "bin" / "edgecompile"))
-    parser.add_argument("--out")
-    arguments = parser.parse_args()
-    rows = []
+    arguments = comparison.parser(__doc__).parse_args()
+    rows = comparison.Rows()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for name, network in networks():
             onnx.save(network, folder / f"{name}.onnx")
             for how in ("dynamic", "float16"):
                 try:
-                    rows.append(check(name, arguments.edgecompile, folder, how))
-                except (RuntimeError, ValueError, subprocess.CalledProcessError) as error:
-                    rows.append({"network": name, "how": how, "ok": False, "reason": str(error)[-400:]})
-                print(json.dumps(rows[-1]), flush=True)
-    if arguments.out:
-        out = pathlib.Path(arguments.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "stored_weights_check.json").write_text(json.dumps(rows, indent=1) + "\n")
-    return 0 if all(row["ok"] for row in rows) else 1
+                    rows.add(check(name, arguments.edgecompile, folder, how))
+                except (RuntimeError, ValueError) as error:
+                    rows.add({"network": name, "how": how, "ok": False, "reason": str(error)[-400:]})
+    return rows.finish(arguments.out, "stored_weights_check.json")
 
 
 if __name__ == "__main__":

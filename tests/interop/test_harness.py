@@ -3,10 +3,13 @@
     python -m unittest discover tests/interop
 """
 
+import contextlib
+import io
 import os
 import pathlib
 import signal
 import sys
+import tempfile
 import time
 import unittest
 
@@ -14,8 +17,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
+import comparison
 import node_suite
 import node_tests
+import program
 import zoo_check
 from worker_pool import run_isolated
 
@@ -33,7 +38,7 @@ def act(what: str) -> str:
 class WorkerPool(unittest.TestCase):
     def test_crashes_and_hangs_are_reported_and_the_rest_still_runs(self):
         items = ["a", "crash", "b", "hang", "exit", "c"]
-        got = {items[i]: (outcome, value) for i, outcome, value in run_isolated(act, items, workers=2, timeout=3.0)}
+        got = {items[i]: (outcome, value) for i, outcome, value in run_isolated(act, items, workers=2, timeout=10.0)}
         self.assertEqual(got["a"], ("done", "A"))
         self.assertEqual(got["b"], ("done", "B"))
         self.assertEqual(got["c"], ("done", "C"))
@@ -71,6 +76,42 @@ class Expectations(unittest.TestCase):
         records = {"node/a": record("unsupported"), "node/b": record("pass"), "node/c": record("crash")}
         faults = node_tests.compare_with_expected(records, expected)
         self.assertEqual([f.split(":")[0] for f in faults], ["node/b", "node/c"])
+
+
+class Program(unittest.TestCase):
+    def run_script(self, text: str) -> dict:
+        """Of a program that is this shell script."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "edgecompile"
+            script.write_text(f"#!/bin/sh\n{text}\n")
+            script.chmod(0o755)
+            return program.report(str(script), "model.onnx")
+
+    def test_result_of_the_report(self):
+        self.assertEqual(self.run_script("""echo "{\\"result\\": {\\"arguments\\": \\"$*\\"}}" """), {"arguments": "model.onnx --json"})
+
+    def test_errors_of_the_report_are_told(self):
+        report = '{"diagnostics": [{"severity": "warning"}, {"severity": "error", "code": "EC1", "node": "n", "message": "no"}]}'
+        with self.assertRaises(program.Failed) as caught:
+            self.run_script(f"echo '{report}'; exit 1")
+        self.assertEqual((str(caught.exception), len(caught.exception.errors)), ("EC1 n: no", 1))
+
+    def test_an_end_without_report_is_told(self):
+        with self.assertRaisesRegex(program.Failed, "exit status -11: words"):
+            self.run_script("echo words >&2; kill -SEGV $$")
+
+
+class Rows(unittest.TestCase):
+    def test_status_and_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows = comparison.Rows()
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                rows.add({"value": np.float32(0.5), "ok": True})
+            self.assertEqual(printed.getvalue(), '{"value": 0.5, "ok": true}\n')
+            self.assertEqual(rows.finish(pathlib.Path(folder) / "new", "rows.json"), 0)
+            self.assertIn('"value": 0.5', (pathlib.Path(folder) / "new" / "rows.json").read_text())
+            rows.rows.append({"ok": False})
+            self.assertEqual(rows.finish(None, "rows.json"), 1)
 
 
 if __name__ == "__main__":

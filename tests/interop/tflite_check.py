@@ -11,7 +11,6 @@ Exit status 1: a model differs, or does not load though LiteRT runs it.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import sys
 from collections import Counter
@@ -19,8 +18,9 @@ from collections import Counter
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+import comparison
+import litert
 import model_set
 from worker_pool import run_isolated
 
@@ -83,13 +83,6 @@ def difference(ours, theirs, tolerance=FLOAT_TOLERANCE):
 def producers(interpreter):
     """Operator names by output tensor index."""
     return {int(o): op["op_name"] for op in interpreter._get_ops_details() for o in op["outputs"]}
-
-
-def open_reference(model):
-    interpreter = Interpreter(str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-                              experimental_preserve_all_tensors=True)
-    interpreter.allocate_tensors()
-    return interpreter
 
 
 def pictures(count: int) -> list[pathlib.Path]:
@@ -155,7 +148,7 @@ def check_run(interpreter, session, values, tolerance):
 
 def loads_in_litert(model):
     try:
-        Interpreter(str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF).allocate_tensors()
+        litert.open_model(model)
         return None
     except (RuntimeError, ValueError) as error:
         return str(error).strip().splitlines()[0][:100]
@@ -184,7 +177,7 @@ def check_model(job):
         return {"model": model.name, "status": "fails", "reason": reason}
     result = {"model": model.name, "status": "equal", "inputs": 0, "tensors": 0, "unseen": 0, "faults": []}
     tolerance = EXPLAINED.get(model.name, (FLOAT_TOLERANCE,))[0]
-    interpreter = open_reference(model)
+    interpreter = litert.open_model(model, experimental_preserve_all_tensors=True)
     for values in input_sets(interpreter, runs, images):
         compared, unseen, faults = check_run(interpreter, session, values, tolerance)
         result["inputs"] += 1
@@ -235,9 +228,7 @@ def main():
         results.append(result)
         print(f"{result['model']:55} {result['status']:18} {detail_of(result)}", flush=True)
     print("operators that are not equal:", *(unequal_operators(results) or ["none"]), sep="\n  ")
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "tflite_check.json").write_text(json.dumps(sorted(results, key=lambda r: r["model"]), indent=1))
+    comparison.save_json(options.out, "tflite_check.json", sorted(results, key=lambda r: r["model"]))
     bad = [r for r in results if r["status"] in ("differs", "fails")]
     print(f"tflite_check: {len(results) - len(bad)} of {len(results)} models as they should be, "
           f"{sum(r.get('inputs', 0) for r in results)} runs, {sum(r.get('tensors', 0) for r in results)} tensors")

@@ -11,9 +11,7 @@ a written file gives other results, or LiteRT does not run it.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -23,9 +21,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
 
-import model_set
+import comparison
+import litert
 import node_data
 import node_suite
+import program
 from worker_pool import run_isolated
 
 TOLERANCE = 1e-4
@@ -41,26 +41,17 @@ KNOWN = {
 
 
 def compile_model(path: pathlib.Path, output: pathlib.Path, feeds: dict[str, np.ndarray]) -> dict:
-    command = [str(model_set.find_binary()), str(path), "-t", "tflite", "-o", str(output), "--keep-io-layout", "--json"]
-    for name, value in feeds.items():
-        if value.ndim and all(value.shape):
-            command += ["--input-shape", f"{name}:{'x'.join(str(d) for d in value.shape)}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    if done.returncode == 0:
+    shapes = program.shape_options((name, value.shape) for name, value in feeds.items() if value.ndim and all(value.shape))
+    try:
+        program.report(program.find(), path, "-t", "tflite", "-o", output, "--keep-io-layout", *shapes, timeout=60)
         return {}
-    errors = [d for d in report.get("diagnostics", []) if d.get("severity") == "error"]
-    first = errors[0] if errors else {"code": f"exit {done.returncode}", "message": done.stderr[-200:]}
-    return {"refused": first.get("code", ""), "op": first.get("op_type", ""), "reason": first.get("message", "")}
+    except program.Failed as error:
+        first = error.errors[0] if error.errors else {"code": "no report", "message": str(error)}
+        return {"refused": first.get("code", ""), "op": first.get("op_type", ""), "reason": first.get("message", "")}
 
 
 def run_litert(path: pathlib.Path, feeds: dict[str, np.ndarray], outputs: list[str]) -> list[np.ndarray]:
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(model_path=str(path))
-    runner = interpreter.get_signature_runner("serving_default")
-    wanted = runner.get_input_details()
-    results = runner(**{n: v for n, v in feeds.items() if n in wanted})
+    results = litert.run_signature(litert.open_model(path, reference=False, allocate=False), feeds)
     return [results[name] for name in outputs]
 
 
@@ -125,9 +116,7 @@ def main() -> int:
     for text, count in sorted(refused.items()):
         print(f"refused {count:3} {text}")
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "tflite_nodes.json").write_text(json.dumps({"counts": counts, "refused": refused, "failed": failed}, indent=1))
+    comparison.save_json(options.out, "tflite_nodes.json", {"counts": counts, "refused": refused, "failed": failed})
     return 1 if failed else 0
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -23,6 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 
 import model_set
+import program
+from litert import open_model, operators, run_in_order
 from tflite_check import random_input
 
 FLOAT_TOLERANCE = 1e-5
@@ -34,20 +35,9 @@ EXPLAINED = {
 }
 
 
-def open_model(path: pathlib.Path):
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    return interpreter
-
-
 def run(interpreter, values: list[np.ndarray]) -> list[np.ndarray]:
     interpreter.reset_all_variables()
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    return run_in_order(interpreter, values)
 
 
 def difference(expected: np.ndarray, actual: np.ndarray) -> str:
@@ -59,10 +49,6 @@ def difference(expected: np.ndarray, actual: np.ndarray) -> str:
     largest = float(np.abs(expected).max(initial=0))
     error = float(np.abs(expected - actual).max(initial=0))
     return f"floats differ by {error / largest:.1e}" if error > FLOAT_TOLERANCE * largest else ""
-
-
-def operators(interpreter) -> list[dict]:
-    return [op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
 
 
 def computed_tensors(interpreter) -> dict[str, dict]:
@@ -88,16 +74,17 @@ def changes(original, written) -> list[str]:
     return found
 
 
-def check(path: pathlib.Path, program: str, runs: int) -> tuple[bool, str]:
+def check(path: pathlib.Path, tool: str, runs: int) -> tuple[bool, str]:
     try:
         original = open_model(path)
     except (ValueError, RuntimeError) as error:
         return True, f"skipped: LiteRT does not run it ({str(error).splitlines()[0][:80]})"
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "copy.tflite"
-        outcome = subprocess.run([program, str(path), "-t", "tflite", "-o", str(copy)], capture_output=True, text=True)
-        if outcome.returncode != 0:
-            return False, f"exit {outcome.returncode}: {outcome.stderr.strip().splitlines()[0][:300] if outcome.stderr else ''}"
+        try:
+            program.report(tool, path, "-t", "tflite", "-o", copy)
+        except program.Failed as error:
+            return False, str(error)[:300]
         try:
             written = open_model(copy)
         except (ValueError, RuntimeError) as error:
@@ -115,16 +102,15 @@ def check(path: pathlib.Path, program: str, runs: int) -> tuple[bool, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--edgecompile", default=None)
+    parser.add_argument("--edgecompile", default=program.find())
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
-    program = arguments.edgecompile or str(model_set.find_binary())
     root = model_set.shared_data()
     models = arguments.models or sorted(root.rglob("*.tflite"))
     failed = 0
     for path in models:
-        good, text = check(path, program, arguments.runs)
+        good, text = check(path, arguments.edgecompile, arguments.runs)
         failed += not good
         print(f"{'ok  ' if good else 'FAIL'} {path.relative_to(root) if path.is_relative_to(root) else path}: {text}", flush=True)
     print(f"{len(models) - failed} of {len(models)} files hold")

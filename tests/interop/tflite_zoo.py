@@ -10,9 +10,7 @@ TRANSPOSE. Exit status 0 only if everything holds.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,9 +19,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
+import comparison
+import litert
 import model_set
+import program
+from engines import ort_session
 from worker_pool import run_isolated
-from zoo_check import relative_error, run_ort
+from zoo_check import relative_error
 
 BOUND = 1e-4
 ABSENT = "no such kernel"
@@ -49,50 +51,24 @@ def channels_last(value: np.ndarray) -> np.ndarray:
 
 
 def compile_tflite(model: model_set.Model, output: pathlib.Path) -> dict:
-    command = [str(model_set.find_binary()), str(model.path), "-t", "tflite", "-o", str(output), "--json"]
-    if model.dynamic:
-        for value in model.inputs:
-            command += ["--input-shape", f"{value.name}:{'x'.join(str(d) for d in value.shape)}"]
+    shapes = program.shape_options((value.name, value.shape) for value in model.inputs) if model.dynamic else []
     start = time.perf_counter()
-    run = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
-    try:
-        report = json.loads(run.stdout)
-    except json.JSONDecodeError:
-        report = {}
-    if run.returncode != 0:
-        problems = report.get("diagnostics") or []
-        texts = [f"{p.get('node', '')}: {p.get('message', '')}" for p in problems if p.get("severity") == "error"]
-        raise RuntimeError(f"exit {run.returncode}: " + (" / ".join(texts) or run.stderr.strip()[-300:]))
-    result = report.get("result", report)
-    return {**result, "seconds": seconds}
+    result = program.report(program.find(), model.path, "-t", "tflite", "-o", output, *shapes)
+    return {**result, "seconds": time.perf_counter() - start}
 
 
 def run_litert(path: pathlib.Path, feeds: dict[str, np.ndarray], layouts: dict, outputs: list[str], reference: bool) -> list[np.ndarray]:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    kind = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
-    interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=kind, num_threads=2)
-    runner = interpreter.get_signature_runner("serving_default")
-    wanted = runner.get_input_details()
-    given = {}
-    for name, value in feeds.items():
-        if name not in wanted:
-            continue
-        given[name] = channels_last(value) if f"input.{name}" in layouts else value
-    results = runner(**given)
+    given = {name: channels_last(value) if f"input.{name}" in layouts else value for name, value in feeds.items()}
+    results = litert.run_signature(litert.open_model(path, reference, allocate=False, num_threads=2), given)
     return [np.moveaxis(results[n], -1, 1) if f"output.{n}" in layouts else results[n] for n in outputs]
 
 
 def check_model(model: model_set.Model) -> dict:
     """In a worker."""
-    import onnxruntime as ort
-
     feeds = model.feeds()
-    expected = run_ort(model.path, feeds)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    names = [o.name for o in ort.InferenceSession(str(model.path), options, providers=["CPUExecutionProvider"]).get_outputs()]
+    session = ort_session(model.path, threads=2)
+    expected = session.run(None, feeds)
+    names = [output.name for output in session.get_outputs()]
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / "model.tflite"
         try:
@@ -137,7 +113,7 @@ def faults_of(name: str, result: dict) -> list[str]:
     return faults
 
 
-def write_table(path: pathlib.Path, results: dict[str, dict]) -> None:
+def table(results: dict[str, dict]) -> list[str]:
     lines = ["# .tflite files run by LiteRT against ONNX Runtime", ""]
     lines += [f"Max abs error over max abs output, worst output; the bound is {BOUND:g}.", ""]
     lines += ["| model | reference kernels | default kernels | operators | TRANSPOSE | compile s |", "|---|---|---|---|---|---|"]
@@ -147,7 +123,7 @@ def write_table(path: pathlib.Path, results: dict[str, dict]) -> None:
             continue
         cells = [f"{r[c]:.1e}" if isinstance(r[c], float) else str(r[c]) for c in ("reference", "default")]
         lines.append(f"| {name} | {cells[0]} | {cells[1]} | {r['operators']} | {r['transposes']} | {r['seconds']:.2f} |")
-    path.write_text("\n".join(lines) + "\n")
+    return lines
 
 
 def main() -> int:
@@ -170,10 +146,9 @@ def main() -> int:
         faults = faults_of(name, results[name])
         failed += bool(faults)
         print(f"{'FAIL' if faults else 'ok  '} {name}" + (": " + "; ".join(faults)[:400] if faults else ""), flush=True)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     ordered = {name: results[name] for name in sorted(results)}
-    write_table(arguments.out / "tflite_zoo.md", ordered)
-    (arguments.out / "tflite_zoo.json").write_text(json.dumps(ordered, indent=1))
+    comparison.save_lines(arguments.out, "tflite_zoo.md", table(ordered))
+    comparison.save_json(arguments.out, "tflite_zoo.json", ordered)
     print(f"{len(models) - failed} of {len(models)} models hold")
     return 1 if failed else 0
 

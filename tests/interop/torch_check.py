@@ -13,9 +13,10 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
+
+import program
 
 # What the advice for each kind of refused file must say.
 ADVICE = {
@@ -30,25 +31,6 @@ def arrays(npz, prefix: str) -> list[np.ndarray]:
     while f"{prefix}{len(found)}" in npz:
         found.append(npz[f"{prefix}{len(found)}"])
     return found
-
-
-def run(binary: str, model: pathlib.Path, inputs: list[np.ndarray], more: list[str]) -> list[np.ndarray] | str:
-    """The outputs in order, or what went wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [binary, "run", str(model), "-o", folder, "--json", *more]
-        for i, value in enumerate(inputs):
-            path = pathlib.Path(folder) / f"in{i}.npy"
-            np.save(path, value)
-            command += ["-i", str(path), "--input-shape", f"{i}:{'x'.join(map(str, value.shape))}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            try:
-                faults = [d for d in json.loads(done.stdout)["diagnostics"] if d["severity"] == "error"]
-                return " ".join([faults[0]["code"], faults[0].get("node", ""), faults[0]["message"], *faults[0]["notes"]])
-            except (ValueError, IndexError):
-                return f"exit code {done.returncode}: {done.stderr.strip()[-200:]}"
-        report = json.loads(done.stdout)
-        return [np.load(o["file"]) for o in report["result"]["outputs"]]
 
 
 def difference(got: np.ndarray, want: np.ndarray) -> float | str:
@@ -72,9 +54,11 @@ def check(binary: str, folder: pathlib.Path, name: str, entry: dict, more: list[
         limit = max(limit, entry["out_step"] * 1.01)
     worst = 0.0
     for call in calls:
-        got = run(binary, model, arrays(npz, call + "in"), more)
-        if isinstance(got, str):
-            return False, got
+        inputs = arrays(npz, call + "in")
+        try:
+            got = list(program.run_model(binary, model, inputs, *program.shapes_in_order(inputs), *more).values())
+        except program.Failed as error:
+            return False, str(error)
         want = arrays(npz, call + "out")
         if len(got) != len(want):
             return False, f"{len(got)} outputs, expected {len(want)}"

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 
-DATA = pathlib.Path(os.environ.get("EC_SHARED_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared" / "data"))
-SOURCE = DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
+import pictures
+import program
+from litert import PictureModel
+
+SOURCE = pictures.DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
 AGREEMENT = 0.97  # with the float network, as quantize_check.py asks of the ONNX file
 
 
@@ -89,52 +90,27 @@ def make(folder: pathlib.Path) -> int:
     return 0
 
 
-def run(command: list[str]) -> dict:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
-    return json.loads(done.stdout)["result"]
+def predictions(path: pathlib.Path, inputs: list[np.ndarray]) -> np.ndarray:
+    model = PictureModel(path)
+    return np.array([int(model(pixels).argmax()) for pixels in inputs])
 
 
-def predictions(path: pathlib.Path, pictures: list[np.ndarray]) -> np.ndarray:
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(str(path))
-    interpreter.allocate_tensors()
-    source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
-    classes = []
-    for pixels in pictures:
-        if source["dtype"] != np.float32:
-            scale, zero = source["quantization"]
-            limits = np.iinfo(source["dtype"])
-            pixels = np.clip(np.round(pixels / scale) + zero, limits.min, limits.max)
-        interpreter.set_tensor(source["index"], pixels[None].astype(source["dtype"]))
-        interpreter.invoke()
-        classes.append(int(interpreter.get_tensor(result["index"]).argmax()))
-    return np.array(classes)
-
-
-def check(program: str, folder: pathlib.Path, limit: int) -> int:
-    from PIL import Image
-    from quantize_check import imagenet, imagenet_pixels
-
-    calibration, test = imagenet()
-    test = test[:: max(1, len(test) // limit)]
-    pictures = [imagenet_pixels(Image.open(file).convert("RGB")) for file, _ in test]
+def check(tool: str, folder: pathlib.Path, limit: int) -> int:
+    test = pictures.every_few(pictures.imagenet_test(), limit)
+    inputs = [pictures.pixels(file, "imagenet") for file, _ in test]
     labels = np.array([label for _, label in test])
-    listing = folder / "calibration.txt"
-    listing.write_text("".join(f"{file}\n" for file in calibration))
-    shape = ["--input-shape", "1x3x224x224", "--json"]
-    run([program, str(SOURCE), "-t", "tflite", "-o", str(folder / "float.tflite"), *shape])
-    exact = predictions(folder / "float.tflite", pictures)
+    listing = pictures.write_listing(folder / "calibration.txt", pictures.imagenet_calibration())
+    shape = ["--input-shape", "1x3x224x224"]
+    program.report(tool, SOURCE, "-t", "tflite", "-o", folder / "float.tflite", *shape)
+    exact = predictions(folder / "float.tflite", inputs)
     print(f"float: top-1 {np.mean(exact == labels):.4f} on {len(test)} pictures")
     rows, first, failed = {}, None, False
     for model in (SOURCE, folder / "mobilenet_v2.pt", folder / "mobilenet_v2.pt2"):
         output = folder / f"{model.suffix[1:]}_int8.tflite"
-        run([program, str(model), "-t", "coral", "-q", "ptq", "-o", str(output), "--calibration-data", str(listing),
-             "--mean", "127.5", "--std", "127.5", "--resize", "crop:256", *shape])
-        operations = {row["op"]: row["count"] for row in run([program, "inspect", str(output), "--json"])["ops"]}
-        classes = predictions(output, pictures)
+        program.report(tool, model, "-t", "coral", "-q", "ptq", "-o", output, "--calibration-data", listing,
+                       *pictures.OPTIONS["imagenet"], *shape)
+        operations = {row["op"]: row["count"] for row in program.report(tool, "inspect", output)["ops"]}
+        classes = predictions(output, inputs)
         first = classes if first is None else first
         rows[model.suffix] = row = {
             "top1": float(np.mean(classes == labels)), "agreement": float(np.mean(classes == exact)),

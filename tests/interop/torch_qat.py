@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -26,6 +24,8 @@ import torch
 from torch import nn
 from torch.ao import quantization as aq
 from torch.ao.quantization import quantize_fx
+
+import program
 
 
 class Block(nn.Module):
@@ -104,20 +104,8 @@ def quantised(kind: type, how: str, example: torch.Tensor) -> tuple[nn.Module, n
     return model, converted
 
 
-def run(binary: str, path: pathlib.Path, value: np.ndarray, folder: pathlib.Path) -> np.ndarray:
-    np.save(folder / "in.npy", value)
-    done = subprocess.run([binary, "run", str(path), "-i", str(folder / "in.npy"), "-o", str(folder / "out"), "--json"],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(done.stdout + done.stderr)
-    return np.load(json.loads(done.stdout)["result"]["outputs"][0]["file"])
-
-
-def compile_int8(binary: str, path: pathlib.Path, output: pathlib.Path) -> None:
-    done = subprocess.run([binary, str(path), "-t", "tflite", "-q", "qat", "--keep-io-layout", "-o", str(output)],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(done.stdout + done.stderr)
+def run(binary: str, path: pathlib.Path, value: np.ndarray) -> np.ndarray:
+    return next(iter(program.run_model(binary, path, [value]).values()))
 
 
 def check(binary: str, kind: type, how: str, folder: pathlib.Path) -> bool:
@@ -131,9 +119,10 @@ def check(binary: str, kind: type, how: str, folder: pathlib.Path) -> bool:
         for name, module in (("unconverted", model), ("converted", converted)):
             path = folder / f"{kind.__name__}_{how}_{name}.pt"
             torch.jit.trace(module, example, check_trace=False).save(str(path))
-            same = np.abs(run(binary, path, example.numpy(), folder) - module(example).numpy()).max() / step
-            compile_int8(binary, path, path.with_suffix(".tflite"))
-            files.append(run(binary, path.with_suffix(".tflite"), example.numpy(), folder))
+            same = np.abs(run(binary, path, example.numpy()) - module(example).numpy()).max() / step
+            written = path.with_suffix(".tflite")
+            program.report(binary, path, "-t", "tflite", "-q", "qat", "--keep-io-layout", "-o", written)
+            files.append(run(binary, written, example.numpy()))
             int8, twin = np.abs(files[-1] - integers).max() / step, np.abs(files[-1] - files[0]).max() / step
             passed = same <= 1.01 and int8 <= 2.01 and twin <= 2.01
             good &= bool(passed)

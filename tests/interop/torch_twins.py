@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import logging
 import pathlib
-import subprocess
 import sys
 import tempfile
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import program
 import zoo
 from torch_archives import FORMS, TWINS, Archives, entries, write_archives
 from torch_zoo import largest_error, run
@@ -41,19 +40,18 @@ NETWORKS = (
 
 def operations(binary: str, path: pathlib.Path, inputs) -> dict[str, int] | str:
     """How many operations of each kind are left after optimisation."""
-    shapes = [option for i, x in enumerate(inputs) for option in ("--input-shape", f"{i}:{'x'.join(map(str, x.shape))}")]
     with tempfile.TemporaryDirectory() as folder:
         graph = f"{folder}/graph.ecir"
-        done = subprocess.run([binary, "optimize", str(path), *shapes, "-o", graph], capture_output=True, text=True)
-        if done.returncode == 0:
-            done = subprocess.run([binary, "inspect", graph, "--json"], capture_output=True, text=True)
-        if done.returncode != 0:
-            return (done.stderr or done.stdout).strip()[:200]
-        counts: dict[str, int] = {}
-        for row in json.loads(done.stdout)["result"]["ops"]:
-            kind = "view" if row["op"] in VIEWS else row["op"]
-            counts[kind] = counts.get(kind, 0) + row["count"]
-        return counts
+        try:
+            program.report(binary, "optimize", path, *program.shapes_in_order(inputs), "-o", graph)
+            rows = program.report(binary, "inspect", graph)["ops"]
+        except program.Failed as error:
+            return str(error)[:200]
+    counts: dict[str, int] = {}
+    for row in rows:
+        kind = "view" if row["op"] in VIEWS else row["op"]
+        counts[kind] = counts.get(kind, 0) + row["count"]
+    return counts
 
 
 def differences(counts: dict[str, int], expected: dict[str, int]) -> str:

@@ -17,7 +17,6 @@ import gc
 import json
 import logging
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +25,8 @@ import warnings
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
+
+import program
 import zoo
 import zoo_list
 from torch_archives import FORMS, Archives, entries, write_archives
@@ -39,21 +40,12 @@ SUBSET = (
 )
 
 
-def run(binary: str, path: pathlib.Path, inputs: list[np.ndarray], options: list[str] = []) -> list[np.ndarray] | str:
+def run(binary: str, path: pathlib.Path, inputs: list[np.ndarray]) -> list[np.ndarray] | str:
     """The outputs, or what went wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [binary, "run", str(path), "-o", f"{folder}/out", "--json", *options]
-        for i, value in enumerate(inputs):
-            np.save(f"{folder}/in{i}.npy", value)
-            command += ["-i", f"{folder}/in{i}.npy", "--input-shape", f"{i}:{'x'.join(map(str, value.shape))}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-        if done.returncode != 0:
-            first = next((d for d in report.get("diagnostics", []) if d.get("severity") == "error"), None)
-            if first is None:
-                return (done.stderr or done.stdout or f"exit code {done.returncode}").strip()[:300]
-            return f"{first['code']} {first.get('op_type', '')}: {first['message']}"[:300]
-        return [np.load(output["file"]) for output in report["result"]["outputs"]]
+    try:
+        return list(program.run_model(binary, path, inputs, *program.shapes_in_order(inputs)).values())
+    except program.Failed as error:
+        return str(error)[:300]
 
 
 def largest_error(got: list[np.ndarray] | str, want: list[np.ndarray]) -> float | str:

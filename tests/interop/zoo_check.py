@@ -10,7 +10,6 @@ Exit status 0 only if everything holds.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import sys
 import tempfile
@@ -20,8 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
+import comparison
 import model_set
-from engines import refusal
+from engines import ort_session, refusal
 from worker_pool import run_isolated
 
 BOUND = 1e-4
@@ -58,12 +58,7 @@ def relative_error(actual: list[np.ndarray], expected: list[np.ndarray]) -> floa
 
 
 def run_ort(path: pathlib.Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 2
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+    return ort_session(path, threads=2).run(None, feeds)
 
 
 def run_ours(model: model_set.Model, feeds: dict[str, np.ndarray], options: dict) -> list[np.ndarray]:
@@ -110,13 +105,13 @@ def is_as_known(name: str, result: dict[str, float | str]) -> bool:
     return all(isinstance(v, float) and v <= limit for v in result.values())
 
 
-def write_table(path: pathlib.Path, results: dict[str, dict], columns: list[str]) -> None:
+def table(results: dict[str, dict], columns: list[str]) -> list[str]:
     lines = ["# Outputs against ONNX Runtime", "", f"Max abs error over max abs output, worst output; the bound is {BOUND:g}.", ""]
     lines += ["| model | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for name, result in results.items():
         cells = [f"{v:.1e}" if isinstance(v, float) else v.replace("|", "\\|") for v in (result.get(c, "") for c in columns)]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    path.write_text("\n".join(lines) + "\n")
+    return lines
 
 
 def main() -> int:
@@ -140,10 +135,8 @@ def main() -> int:
         unexpected += bool(faults) != listed or (listed and not is_as_known(models[index].name, result))
         worst = max((v for v in result.values() if isinstance(v, float)), default=float("nan"))
         print(f"{models[index].name}: " + (f"{faults}" if faults else f"ok, worst {worst:.1e}"), flush=True)
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_table(args.out / "zoo_check.md", dict(sorted(results.items())), columns)
-        (args.out / "zoo_check.json").write_text(json.dumps(results, indent=1) + "\n")
+    comparison.save_lines(args.out, "zoo_check.md", table(dict(sorted(results.items())), columns))
+    comparison.save_json(args.out, "zoo_check.json", results)
     print(f"zoo check: {len(models) - bad} of {len(models)} models within {BOUND:g} in {time.monotonic() - started:.0f} s")
     print(f"zoo check: {unexpected} not as expected")
     return 1 if unexpected or not models else 0

@@ -1,0 +1,92 @@
+"""The quantisers that quantize_vs_peers.py compares with, one job per process: python peer_quantisers.py JOB
+
+JOB is JSON: tool, method, model, output, and samples (an array file, one picture per row, channels last). What it took,
+without imports, is the last line printed. Runs in the environment of the tool, which has NumPy and little else.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+
+def samples_of(job: dict):
+    for x in np.load(job["samples"], mmap_mode="r"):
+        yield np.array(x[None])
+
+
+def quantise_ort(job: dict) -> None:
+    from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+    import onnx
+
+    name = onnx.load(job["model"]).graph.input[0].name
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            self.samples = ({name: x.transpose(0, 3, 1, 2).copy()} for x in samples_of(job))
+
+        def get_next(self):
+            return next(self.samples, None)
+
+    quantize_static(job["model"], job["output"], Reader(), quant_format=QuantFormat.QDQ, per_channel=True,
+                    activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
+                    calibrate_method=getattr(CalibrationMethod, job["method"]))
+
+
+def quantise_ai_edge(job: dict) -> None:
+    from ai_edge_quantizer import quantizer, recipe
+
+    dynamic = job["method"] == "dynamic"
+    worker = quantizer.Quantizer(job["model"], recipe.dynamic_wi8_afp32() if dynamic else recipe.static_wi8_ai8())
+    if dynamic:
+        worker.quantize().export_model(job["output"], overwrite=True)
+        return
+    from ai_edge_litert.interpreter import Interpreter
+
+    signature, tensors = next(iter(Interpreter(job["model"]).get_signature_list().items()))
+    data = {signature: [{tensors["inputs"][0]: x} for x in samples_of(job)]}
+    worker.quantize(worker.calibrate(data)).export_model(job["output"], overwrite=True)
+
+
+def quantise_tensorflow(job: dict) -> None:
+    import tensorflow as tf
+
+    converter = tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model(job["model"], compile=False))
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if job["method"] == "int8":
+        converter.representative_dataset = lambda: ([x] for x in samples_of(job))
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    if job["method"] == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    pathlib.Path(job["output"]).write_bytes(converter.convert())
+
+
+QUANTISERS = {"ort": quantise_ort, "ai_edge": quantise_ai_edge, "tensorflow": quantise_tensorflow}
+
+
+def warm_up(tool: str) -> None:
+    """Imports are no work of the quantiser."""
+    if tool == "ort":
+        import onnxruntime.quantization  # noqa: F401
+    if tool == "ai_edge":
+        from ai_edge_quantizer import quantizer  # noqa: F401
+    if tool == "tensorflow":
+        import tensorflow  # noqa: F401
+
+
+def main(text: str) -> int:
+    job = json.loads(text)
+    warm_up(job["tool"])
+    start, before = time.perf_counter(), time.process_time()
+    QUANTISERS[job["tool"]](job)
+    seconds, busy = time.perf_counter() - start, time.process_time() - before
+    print(json.dumps({"seconds": seconds, "cpu_seconds": busy}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
