@@ -1,33 +1,16 @@
+// Models, graphs, functions and their nodes.
 #include "formats/onnx/decode.h"
 
+#include "formats/onnx/decode_parts.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/wire.h"
 
 namespace ec::onnx {
 namespace {
 
+using wire::for_each_message;
 using wire::guarded;
 using wire::Reader;
-
-// Longest list of numbers or texts in an attribute. Data of this size belongs into a tensor.
-constexpr size_t kMaxAttributeList = size_t{4} << 20;
-
-Error too_long(std::string_view what) {
-  return Error(Code::TooLarge, std::string(what) + " is longer than the limit");
-}
-
-StringEntry read_entry(Bytes message) {
-  StringEntry entry;
-  for (Reader r(message); r.next();) {
-    if (r.tag() == field::entry::kKey)
-      r.read(entry.key);
-    else if (r.tag() == field::entry::kValue)
-      r.read(entry.value);
-    else
-      r.skip();
-  }
-  return entry;
-}
 
 OpsetId read_opset(Bytes message) {
   OpsetId opset;
@@ -40,92 +23,6 @@ OpsetId read_opset(Bytes message) {
       r.skip();
   }
   return opset;
-}
-
-// Files older than the type field say the type by the value that is present.
-AttributeType type_of_field(uint32_t tag) {
-  switch (tag) {
-    case field::attribute::kFloat:
-      return AttributeType::Float;
-    case field::attribute::kInt:
-      return AttributeType::Int;
-    case field::attribute::kString:
-      return AttributeType::String;
-    case field::attribute::kTensor:
-      return AttributeType::Tensor;
-    case field::attribute::kGraph:
-      return AttributeType::Graph;
-    case field::attribute::kFloats:
-      return AttributeType::Floats;
-    case field::attribute::kInts:
-      return AttributeType::Ints;
-    case field::attribute::kStrings:
-      return AttributeType::Strings;
-    case field::attribute::kTensors:
-      return AttributeType::Tensors;
-    case field::attribute::kGraphs:
-      return AttributeType::Graphs;
-    default:
-      return AttributeType::Undefined;
-  }
-}
-
-uint32_t field_of_type(AttributeType type) {
-  switch (type) {
-    case AttributeType::Tensor:
-      return field::attribute::kTensor;
-    case AttributeType::Graph:
-      return field::attribute::kGraph;
-    case AttributeType::SparseTensor:
-      return field::attribute::kSparseTensor;
-    case AttributeType::TypeProto:
-      return field::attribute::kTypeProto;
-    case AttributeType::Tensors:
-      return field::attribute::kTensors;
-    case AttributeType::Graphs:
-      return field::attribute::kGraphs;
-    case AttributeType::SparseTensors:
-      return field::attribute::kSparseTensors;
-    case AttributeType::TypeProtos:
-      return field::attribute::kTypeProtos;
-    default:
-      return 0;
-  }
-}
-
-Attribute read_attribute(Bytes message) {
-  Attribute attribute;
-  attribute.message = message;
-  int32_t type = 0;
-  AttributeType implied = AttributeType::Undefined;
-  for (Reader r(message); r.next();) {
-    if (const AttributeType seen = type_of_field(r.tag()); seen != AttributeType::Undefined)
-      implied = seen;
-    switch (r.tag()) {
-      case field::attribute::kName:
-        r.read(attribute.name);
-        break;
-      case field::attribute::kFloat:
-        r.read(attribute.real);
-        break;
-      case field::attribute::kInt:
-        r.read(attribute.integer);
-        break;
-      case field::attribute::kString:
-        r.read(attribute.text);
-        break;
-      case field::attribute::kType:
-        r.read(type);
-        break;
-      case field::attribute::kReference:
-        r.read(attribute.reference);
-        break;
-      default:
-        r.skip();
-    }
-  }
-  attribute.type = type == 0 ? implied : static_cast<AttributeType>(type);
-  return attribute;
 }
 
 struct NodeCounts {
@@ -234,21 +131,6 @@ ValueInfo read_value_info(Bytes message) {
       r.skip();
   }
   return info;
-}
-
-// Calls f(tag, message) for each nested message.
-template <class F>
-void for_each_message(Bytes message, F&& f) {
-  for (Reader r(message); r.next();) {
-    if (!r.is_message()) {
-      r.skip();
-      continue;
-    }
-    const uint32_t tag = r.tag();  // reading ends the field
-    Bytes nested;
-    r.read(nested);
-    f(tag, nested);
-  }
 }
 
 Status reserve_graph(Bytes message, Graph& graph, Budget& budget) {
@@ -418,190 +300,6 @@ Result<Function> decode_function(Bytes message, Budget& budget) {
     });
     return function;
   });
-}
-
-Result<Tensor> decode_tensor(Bytes message) {
-  return guarded([&]() -> Result<Tensor> {
-    Tensor tensor;
-    tensor.message = message;
-    int32_t data_type = 0, location = 0;
-    for (Reader r(message); r.next();) {
-      Bytes nested;
-      switch (r.tag()) {
-        case field::tensor::kDims:
-          if (!r.append(tensor.dims, kMaxRank)) return too_long("a tensor's list of dimensions");
-          break;
-        case field::tensor::kDataType:
-          r.read(data_type);
-          break;
-        case field::tensor::kName:
-          r.read(tensor.name);
-          break;
-        case field::tensor::kRawData:
-          if (r.is_message()) tensor.raw_data.emplace();
-          r.read(tensor.raw_data ? *tensor.raw_data : nested);
-          break;
-        case field::tensor::kExternalData:
-          r.read(nested);
-          if (tensor.external_data.size() >= kMaxRank)
-            return too_long("a tensor's external data list");
-          tensor.external_data.push_back(read_entry(nested));
-          break;
-        case field::tensor::kDataLocation:
-          r.read(location);
-          break;
-        default:
-          r.skip();
-      }
-    }
-    tensor.data_type = static_cast<DataType>(data_type);
-    tensor.external = location == 1;
-    return tensor;
-  });
-}
-
-Result<SparseTensor> decode_sparse_tensor(Bytes message) {
-  return guarded([&]() -> Result<SparseTensor> {
-    SparseTensor sparse;
-    Bytes values, indices;
-    for (Reader r(message); r.next();) {
-      if (r.tag() == field::sparse_tensor::kValues) {
-        r.read(values);
-      } else if (r.tag() == field::sparse_tensor::kIndices) {
-        r.read(indices);
-      } else if (r.tag() == field::sparse_tensor::kDims) {
-        if (!r.append(sparse.dims, kMaxRank)) return too_long("a tensor's list of dimensions");
-      } else {
-        r.skip();
-      }
-    }
-    EC_TRY(sparse.values, decode_tensor(values));
-    EC_TRY(sparse.indices, decode_tensor(indices));
-    return sparse;
-  });
-}
-
-namespace {
-
-Dimension read_dimension(Bytes message) {
-  Dimension dim;
-  for (Reader r(message); r.next();) {
-    if (r.tag() == field::dimension::kValue && r.is_varint()) {
-      r.read(dim.value.emplace());
-      dim.param = {};
-    } else if (r.tag() == field::dimension::kParam) {
-      r.read(dim.param);
-      dim.value.reset();
-    } else {
-      r.skip();
-    }
-  }
-  return dim;
-}
-
-Status read_tensor_type(Bytes message, Type& type) {
-  int32_t element = 0;
-  Bytes shape;
-  for (Reader r(message); r.next();) {
-    if (r.tag() == field::tensor_type::kElement) {
-      r.read(element);
-    } else if (r.tag() == field::tensor_type::kShape) {
-      type.has_shape = type.has_shape || r.is_message();
-      r.read(shape);
-    } else {
-      r.skip();
-    }
-  }
-  type.element = static_cast<DataType>(element);
-  bool long_shape = false;
-  for_each_message(shape, [&](uint32_t tag, Bytes nested) {
-    if (tag != field::shape::kDim || (long_shape = long_shape || type.dims.size() >= kMaxRank))
-      return;
-    type.dims.push_back(read_dimension(nested));
-  });
-  if (long_shape) return too_long("a type's list of dimensions");
-  return {};
-}
-
-Type::Kind kind_of_field(uint32_t tag) {
-  switch (tag) {
-    case field::type::kTensor:
-      return Type::Kind::Tensor;
-    case field::type::kSequence:
-      return Type::Kind::Sequence;
-    case field::type::kMap:
-      return Type::Kind::Map;
-    case field::type::kSparseTensor:
-      return Type::Kind::SparseTensor;
-    case field::type::kOptional:
-      return Type::Kind::Optional;
-    case field::type::kOpaque:
-      return Type::Kind::Opaque;
-    default:
-      return Type::Kind::None;
-  }
-}
-
-}  // namespace
-
-Result<Type> decode_type(Bytes message) {
-  return guarded([&]() -> Result<Type> {
-    Type type;
-    Bytes body;
-    for_each_message(message, [&](uint32_t tag, Bytes nested) {
-      const Type::Kind kind = kind_of_field(tag);
-      if (kind == Type::Kind::None) return;
-      type.kind = kind;
-      body = nested;
-    });
-    if (type.kind == Type::Kind::Tensor) EC_CHECK_OK(read_tensor_type(body, type));
-    if (type.kind == Type::Kind::Sequence || type.kind == Type::Kind::Optional)
-      for_each_message(body, [&](uint32_t tag, Bytes nested) {
-        if (tag == 1) type.inner = nested;  // elem_type of both
-      });
-    return type;
-  });
-}
-
-namespace {
-
-template <class T>
-Result<std::vector<T>> attribute_list(const Attribute& attribute, uint32_t tag) {
-  return guarded([&]() -> Result<std::vector<T>> {
-    std::vector<T> values;
-    for (Reader r(attribute.message); r.next();) {
-      if (r.tag() != tag) {
-        r.skip();
-        continue;
-      }
-      if (!r.append(values, kMaxAttributeList))
-        return too_long("attribute '" + std::string(attribute.name) + "'");
-    }
-    return values;
-  });
-}
-
-}  // namespace
-
-Result<std::vector<int64_t>> attribute_ints(const Attribute& attribute) {
-  return attribute_list<int64_t>(attribute, field::attribute::kInts);
-}
-Result<std::vector<float>> attribute_floats(const Attribute& attribute) {
-  return attribute_list<float>(attribute, field::attribute::kFloats);
-}
-Result<std::vector<std::string_view>> attribute_strings(const Attribute& attribute) {
-  return attribute_list<std::string_view>(attribute, field::attribute::kStrings);
-}
-Result<std::vector<Bytes>> attribute_messages(const Attribute& attribute) {
-  return attribute_list<Bytes>(attribute, field_of_type(attribute.type));
-}
-
-Result<Bytes> attribute_message(const Attribute& attribute) {
-  EC_TRY(const std::vector<Bytes> all, attribute_messages(attribute));
-  if (all.empty())
-    return Error(Code::BadAttribute,
-                 "attribute '" + std::string(attribute.name) + "' declares a value it lacks");
-  return all.back();
 }
 
 bool looks_like_model(Bytes head) {

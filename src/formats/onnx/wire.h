@@ -88,6 +88,21 @@ class Reader {
   protozero::pbf_reader reader_;
 };
 
+// Calls f(tag, message) for each nested message.
+template <class F>
+void for_each_message(Bytes message, F&& f) {
+  for (Reader r(message); r.next();) {
+    if (!r.is_message()) {
+      r.skip();
+      continue;
+    }
+    const uint32_t tag = r.tag();  // reading ends the field
+    Bytes nested;
+    r.read(nested);
+    f(tag, nested);
+  }
+}
+
 // Runs a decoding function; what protozero throws becomes CorruptFile.
 template <class F>
 auto guarded(F&& decode) -> std::invoke_result_t<F> {
