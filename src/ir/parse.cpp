@@ -215,6 +215,7 @@ class Parser {
       EC_TRY(const double scale, take_number());
       EC_CHECK_OK(expect(":"));
       EC_TRY(const int64_t zero_point, take_int());
+      if (zero_point != static_cast<int32_t>(zero_point)) return fail("zero point out of range");
       quant.scales.push_back(static_cast<float>(scale));
       quant.zero_points.push_back(static_cast<int32_t>(zero_point));
       if (!token_.is(",")) break;

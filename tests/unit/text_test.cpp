@@ -117,6 +117,8 @@ TEST(Text, HostileTextIsRefused) {
   EXPECT_FALSE(parse_error("graph @g() -> () {\n %w = const f32[2] dense[1]\n}").empty());
   EXPECT_FALSE(parse_error("graph @g() -> () {\n %w = const i8[2] dense[99999999999999999999,1]\n}")
                    .empty());
+  EXPECT_NE(parse_error("graph @g(%x: i8[2] q(0.5:4294967296)) -> () {\n}").find("zero point"),
+            std::string::npos);
 }
 
 }  // namespace
