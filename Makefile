@@ -65,6 +65,7 @@ tidy: ## clang-tidy over all sources
 	@scripts/install-packages build test tidy
 	@mkdir -p $(BUILD)/tidy
 	@$(call configure,$(BUILD)/tidy,Release,-DEC_TESTS=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+	@cmake --build $(BUILD)/tidy -j $(JOBS) --target ec_tflite_schema_fbs ec_edgetpu_executable_fbs
 	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-16 --quiet -p $(BUILD)/tidy
 
 format: ## clang-format over all sources

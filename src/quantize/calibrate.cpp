@@ -34,7 +34,8 @@ class ChannelWatch {
         take(values.data() + at + c, c, std::integral_constant<size_t, kLanes>());
       take(values.data() + at + c, c, channels - c);
     }
-    rows_ += static_cast<double>(values.size() / channels);
+    const size_t rows = values.size() / channels;
+    rows_ += static_cast<double>(rows);
   }
   std::optional<ChannelStatistics> statistics() const {
     if (rows_ == 0) return std::nullopt;

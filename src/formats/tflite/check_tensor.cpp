@@ -24,7 +24,7 @@ class TensorChecker {
   }
 
  private:
-  void fault(Code code, std::string message) {
+  void fault(Code code, const std::string& message) {
     sink_.report(Error(code, label_ + ": " + message)
                      .hint("the file breaks the rules of its format: export or copy it again"));
   }
@@ -54,8 +54,9 @@ class TensorChecker {
   void check_data() {
     const std::optional<Blob> data = file_.constant_data(tensor_);
     const int bits = element_bits(tensor_.type());
-    if (!data || bits == 0 || tensor_.sparsity() != nullptr) return;
-    const auto elements = static_cast<uint64_t>(*count_elements(tensor_.shape()));
+    const std::optional<int64_t> count = count_elements(tensor_.shape());
+    if (!data || !count || bits == 0 || tensor_.sparsity() != nullptr) return;
+    const auto elements = static_cast<uint64_t>(*count);
     if (elements > UINT64_MAX / 128) return fault(Code::TooLarge, "its size does not fit");
     const uint64_t bytes = (elements * static_cast<uint64_t>(bits) + 7) / 8;
     if (data->size() != bytes)

@@ -24,8 +24,10 @@ std::vector<Taps> triangle_taps(int64_t from, int64_t to) {
   for (int64_t i = 0; i < to; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
     Taps& taps = all[static_cast<size_t>(i)];
+    // NOLINTBEGIN(bugprone-incorrect-roundings): these are Pillow's roundings
     taps.first = std::max<int64_t>(0, static_cast<int64_t>(centre - support + 0.5));
     const int64_t last = std::min(from, static_cast<int64_t>(centre + support + 0.5));
+    // NOLINTEND(bugprone-incorrect-roundings)
     std::vector<double> weights;
     double sum = 0;
     for (int64_t x = taps.first; x < last; ++x) {
