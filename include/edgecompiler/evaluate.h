@@ -16,7 +16,8 @@
 namespace ec {
 
 struct EvaluateOptions {
-  // Samples, in the forms of CompileOptions::calibration_data. Folders of a class each are labels.
+  // Samples, in the forms of CompileOptions::calibration_data. Folders of a class each are labels,
+  // and so are labels beside the arrays of .npz and .pt files.
   std::string data;
   // The model to compare with, usually the one in floating point. Empty: none.
   std::string reference;

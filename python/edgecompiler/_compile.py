@@ -182,15 +182,17 @@ def evaluate(
     """Runs a model on data and gives what `edgecompile evaluate --json` prints: top-1 and top-5 accuracy of the model and
     of the `reference`, and for every output how far the two are apart.
 
-    `data` takes the forms of `calibration_data`. Labels are told by class folders, or given: a file of "PATH LABEL" lines
-    relative to `data`, or one integer per sample. `label_offset` is 1 for networks whose first class is the background.
+    `data` takes the forms of `calibration_data`. Labels are told by class folders, or stand beside the samples: `(array,
+    label)` tuples, `(batch, labels)` as a DataLoader gives them, files that hold `labels` or `y`. Or they are given: a file of
+    "PATH LABEL" lines relative to `data`, or one integer per sample. `label_offset` is 1 for networks whose first class is the background.
     Preprocessing that is not given is taken from the model's file where it is recorded there.
     """
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         options = _options(
             texts={
-                "target": target, "data": samples_path(data, scratch), "labels": _labels_path(labels, scratch),
+                "target": target, "data": samples_path(data, scratch, labelled=True),
+                "labels": _labels_path(labels, scratch),
                 "reference": None if reference is None else _model_path(reference, scratch, 1),
                 "pixel_range": pixel_range, "input_layout": input_layout, "color": color, "resize": resize,
             },

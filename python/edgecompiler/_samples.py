@@ -14,12 +14,14 @@ Sample = Union[Array, Sequence[Array], Mapping[str, Array]]
 Samples = Union[str, "os.PathLike[str]", Array, Mapping[str, Array], Iterable[Sample]]
 
 
-def samples_path(data: Samples, scratch: pathlib.Path) -> str:
+def samples_path(data: Samples, scratch: pathlib.Path, labelled: bool = False) -> str:
     """A path as it is; everything else goes to files.
 
     An array has samples along its first axis, and so have the arrays of a dict by input name. Of a list, an iterator or a
     generator each element is a sample: an array, a tuple of arrays in input order, or a dict by input name. Elements are
     written as they come, so that a generator of any length needs the memory of one.
+
+    `labelled`: a tuple may have a label behind its arrays, or one for each row of them (what a DataLoader gives).
     """
     if isinstance(data, (str, os.PathLike)):
         return os.fspath(data)
@@ -29,20 +31,32 @@ def samples_path(data: Samples, scratch: pathlib.Path) -> str:
     folder.mkdir()
     count = 0
     for sample in data:
-        _write(sample, folder / f"sample_{count:08}")
+        _write(sample, folder / f"sample_{count:08}", labelled)
         count += 1
     if count == 0:
         raise ValueError("the data holds no samples")
     return str(folder)
 
 
-def _write(sample: Sample, stem: pathlib.Path) -> pathlib.Path:
+def _has_label(arrays: Sequence[Any]) -> bool:
+    if len(arrays) < 2:
+        return False
+    first, last = arrays[0], arrays[-1]
+    rows = last.ndim == 1 and last.dtype.kind in "iu" and first.ndim > 1 and first.shape[0] == last.shape[0]
+    return first.ndim > 0 and (last.ndim == 0 or rows)
+
+
+def _write(sample: Sample, stem: pathlib.Path, labelled: bool = False) -> pathlib.Path:
     if isinstance(sample, Mapping):
         path = stem.with_suffix(".npz")
         np.savez(path, **{str(name): np.asarray(value) for name, value in sample.items()})
     elif isinstance(sample, tuple):
         path = stem.with_suffix(".npz")
-        np.savez(path, *(np.asarray(value) for value in sample))
+        arrays = [np.asarray(value) for value in sample]
+        if labelled and _has_label(arrays):
+            np.savez(path, *arrays[:-1], labels=arrays[-1])
+        else:
+            np.savez(path, *arrays)
     else:
         path = stem.with_suffix(".npy")
         np.save(path, np.asarray(sample))

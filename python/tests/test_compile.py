@@ -200,5 +200,17 @@ def test_evaluate(tmp_path):
     assert report["samples"] == 3 and report["outputs"][0]["top1_agreement"] == 1.0
     with pytest.raises(EdgeCompilerError, match="nothing to compare"):
         edgecompiler.evaluate(graph, rows)
+    labels = [0, 1, 2, 0, 1, 1]
+    for pairs in (
+        zip(rows, labels),
+        ((row[None], np.int32(label)) for row, label in zip(rows, labels)),
+        [(rows[:4], np.array(labels[:4])), (rows[4:], np.array(labels[4:], np.uint8))],
+    ):
+        report = edgecompiler.evaluate(graph, pairs)
+        assert report["samples"] == 6 and report["model"]["top1"] == pytest.approx(5 / 6)
+    with pytest.raises(QuantizationError, match="labels are integers"):
+        edgecompiler.evaluate(graph, [(rows[0], 0.5)])
+    with pytest.raises(QuantizationError, match="label 7 of sample 1 has no score"):
+        edgecompiler.evaluate(graph, [(rows[0], 0), (rows[1], 7)])
     with pytest.raises(QuantizationError, match="3 labels for 6 samples"):
         edgecompiler.evaluate(graph, rows, labels=[0, 1, 2])

@@ -136,8 +136,9 @@ class Evaluation {
       reference_->set_samples(std::move(other));
     }
     if (what_.labels.empty()) {
+      EC_TRY(labels_, quantize::labels_of_samples(*source));
       std::error_code ignored;
-      if (fs::is_directory(what_.data, ignored))
+      if (labels_.of_sample.empty() && fs::is_directory(what_.data, ignored))
         labels_ = quantize::labels_of_folders(*source, what_.data);
     }
     model_->set_samples(std::move(source));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import unittest
 
 import onnx_builder as onnx
@@ -146,6 +147,77 @@ graph @g(%x: u8[1,8,8,3] q(1:0)) -> (y = %y) {
         # Arrays in the order of the float model serve the compiled one, whose channels are last.
         result = self.good("evaluate", self.quantized(), "--data", "x.npy", "--reference", "m.onnx", "--json").result
         self.assertEqual(result["outputs"][0]["top1_agreement"], 1.0)
+
+    @staticmethod
+    def picture(label: int) -> bytes:
+        return files.floats(*(1.0 if c == label else 0.1 for c in range(3) for _ in range(64)))
+
+    def batch(self, labels: list[int]) -> bytes:
+        return b"".join(map(self.picture, labels))
+
+    def test_labels_beside_arrays(self):
+        labels = [0, 2, 1, 1, 2]  # the last one is wrong
+        values = self.batch([*labels[:-1], 0])
+        x = files.npy((5, 3, 8, 8), values)
+        wide, narrow = struct.pack("<5q", *labels), bytes(labels)
+        self.write("named.npz", files.npz({"x": x, "labels": files.npy((5,), wide, "<i8")}))
+        self.write("other.npz", files.npz({"y": files.npy((5,), narrow, "|u1"), "images": x}))
+        pairs = [(self.picture(label if i < 4 else 0), label) for i, label in enumerate(labels)]
+        for kind in ("tuple", "list"):
+            p = files.Pickle()
+            self.write(f"batch_{kind}.pt", p.file(p.sequence([p.tensor((5, 3, 8, 8), values),
+                                                              p.tensor((5,), wide, "LongStorage", 8)], kind)))
+            p = files.Pickle()
+            self.write(f"numbers_{kind}.pt", p.file(p.sequence([
+                p.sequence([p.tensor((3, 8, 8), picture), p.integer(label)], kind) for picture, label in pairs])))
+        p = files.Pickle()
+        self.write("scalars.pt", p.file(p.sequence([
+            p.sequence([p.tensor((1, 3, 8, 8), picture), p.tensor((), struct.pack("<q", label), "LongStorage", 8)], "tuple")
+            for picture, label in pairs])))
+        p = files.Pickle()
+        self.write("dict.pt", p.file(p.dict({"x": p.tensor((5, 3, 8, 8), values), "y": p.tensor((5,), wide, "LongStorage", 8)})))
+        (self.dir / "single").mkdir()
+        for i, (picture, label) in enumerate(pairs):
+            p = files.Pickle()
+            self.write(f"single/{i}.pt", p.file(p.sequence([p.tensor((3, 8, 8), picture), p.integer(label)], "tuple")))
+        for data in ("named.npz", "other.npz", "batch_tuple.pt", "batch_list.pt", "numbers_tuple.pt", "numbers_list.pt", "scalars.pt",
+                     "dict.pt", "single"):
+            with self.subTest(data=data):
+                result = self.good("evaluate", "m.onnx", "--data", data, "--dim", "batch=1", "--json").result
+                self.assertEqual((result["samples"], result["model"]["top1"]), (5, 0.8))
+                self.assertEqual(result["labels"], "beside the samples, by number")
+                # A file of labels counts before them; calibration has no use for them.
+                self.write("labels.txt", "0\n2\n1\n1\n0\n")
+                result = self.good("evaluate", "m.onnx", "--data", data, "--dim", "batch=1", "--labels", "labels.txt", "--json").result \
+                    if data != "single" else {"model": {"top1": 1.0}}
+                self.assertEqual(result["model"]["top1"], 1.0)
+                self.good("m.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", data, "--dim", "batch=1", "-o", "c.tflite")
+
+    def test_labels_that_do_not_fit(self):
+        x = files.npy((3, 3, 8, 8), self.batch([0, 1, 2]))
+
+        def archive(count: int, content: bytes, descr: str = "<i8") -> bytes:
+            return files.npz({"x": x, "labels": files.npy((count,), content, descr)})
+
+        self.write("few.npz", archive(2, struct.pack("<2q", 0, 1)))
+        self.write("real.npz", archive(3, struct.pack("<3f", 0, 1, 2), "<f4"))
+        self.write("far.npz", archive(3, struct.pack("<3q", 0, 1, 3)))
+        self.write("negative.npz", archive(3, struct.pack("<3q", 0, -1, 2)))
+        p = files.Pickle()
+        self.write("real.pt", p.file(p.sequence([p.tensor((1, 3, 8, 8), self.picture(0)), b"G" + struct.pack(">d", 0.5)], "tuple")))
+        p = files.Pickle()
+        self.write("few.pt", p.file(p.sequence([p.tensor((3, 3, 8, 8), self.batch([0, 1, 2])),
+                                                p.tensor((2,), struct.pack("<2q", 0, 1), "LongStorage", 8)], "tuple")))
+        (self.dir / "some").mkdir()
+        self.write("some/a.npz", archive(3, struct.pack("<3q", 0, 1, 2)))
+        self.write("some/b.npy", x)
+        for data, text in (("few.npz", "2 labels for 3 samples"), ("real.npz", "labels are integers, the array is f32[3]"),
+                           ("far.npz", "label 3 of sample 2 has no score: the output has 3 classes"),
+                           ("negative.npz", "label -1 is outside 0"), ("real.pt", "labels are integers"),
+                           ("few.pt", "2 labels for 3 samples"), ("some", "has no label, where others have one")):
+            with self.subTest(data=data):
+                outcome = self.bad(7, "EC4003", "evaluate", "m.onnx", "--data", data, "--dim", "batch=1")
+                self.assertIn(text, outcome.err)
 
     def test_samples_are_spread_and_threads_change_nothing(self):
         result = self.good("evaluate", "m.onnx", "--data", "data", "--samples", "3", "--confusion", "--json").result

@@ -34,6 +34,49 @@ TEST(Labels, FoldersCountInAlphabeticalOrder) {
   EXPECT_EQ(folder_labels({}), L{});
 }
 
+// Tells classes as files with labels beside their arrays do.
+class LabelledSamples final : public SampleSource {
+ public:
+  explicit LabelledSamples(std::vector<std::optional<int64_t>> labels)
+      : labels_(std::move(labels)) {}
+  size_t size() const override { return labels_.size(); }
+  std::string name(size_t index) const override { return "sample " + std::to_string(index); }
+  Result<std::optional<int64_t>> label(size_t index) override { return labels_[index]; }
+  Result<std::vector<Value>> read(size_t) override { return std::vector<Value>(); }
+
+ private:
+  std::vector<std::optional<int64_t>> labels_;
+};
+
+TEST(Labels, BesideTheSamples) {
+  const auto of = [](std::vector<std::optional<int64_t>> labels) {
+    LabelledSamples samples(std::move(labels));
+    return labels_of_samples(samples);
+  };
+  EXPECT_EQ(of({3, 0, 7})->of_sample, (std::vector<int64_t>{3, 0, 7}));
+  const auto none = of({std::nullopt, std::nullopt});
+  EXPECT_TRUE(none.ok() && none->of_sample.empty() && none->source.empty());
+  const auto some = of({1, std::nullopt, 2});
+  ASSERT_FALSE(some.ok());
+  EXPECT_EQ(some.error().diagnostic().file, "sample 1");
+  EXPECT_FALSE(of({1, -1}).ok());
+  EXPECT_FALSE(of({int64_t{1} << 40}).ok());
+  NamedSamples silent({"a.png"});
+  EXPECT_TRUE(labels_of_samples(silent)->of_sample.empty());
+}
+
+TEST(Labels, AreIntegersOfAnyWidth) {
+  const uint8_t bytes[] = {4, 200};
+  const auto narrow = label_values({'u', 1, {2}, Blob::copy_of(std::span(bytes))});
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_EQ(*narrow, (std::vector<int64_t>{4, 200}));
+  const int64_t one = 5;
+  EXPECT_EQ(*label_values({'i', 8, {}, Blob::copy_of(std::span(&one, 1))}),
+            (std::vector<int64_t>{5}));
+  const float real = 1;
+  EXPECT_FALSE(label_values({'f', 4, {1}, Blob::copy_of(std::span(&real, 1))}).ok());
+}
+
 class LabelFileTest : public ::testing::Test {
  protected:
   Result<Labels> read(const std::string& text) {

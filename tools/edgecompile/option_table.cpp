@@ -285,7 +285,7 @@ constexpr OptionDef kOptions[] = {
      [](Settings& s, std::string_view v) { return append_list(s.compile.keep_float, v), Status(); }},
 
     {"data", 0, "PATH", "Evaluation", kEvaluate, Complete::File,
-     "samples to evaluate on: a folder of pictures (a folder for each class gives labels) or arrays, or any other form of calibration data",
+     "samples to evaluate on: a folder of pictures (a folder for each class gives labels) or arrays (.npz and .pt files may hold labels), or any other form of calibration data",
      [](Settings& s, std::string_view v) { return s.evaluate.data = v, Status(); }},
     {"reference", 0, "MODEL", "Evaluation", kEvaluate, Complete::File,
      "the float model to compare with, output by output",

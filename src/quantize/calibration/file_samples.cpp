@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quantize/calibration/array_samples.h"
+#include "quantize/calibration/labels.h"
 #include "quantize/calibration/torch_samples.h"
 #include "support/file.h"
 #include "support/strings.h"
@@ -42,6 +43,14 @@ class FileSource final : public SampleSource {
     return sample.index < 0 ? path : fmt::format("{}[{}]", path, sample.index);
   }
 
+  Result<std::optional<int64_t>> label(size_t index) override {
+    const std::optional<LabelPart>& part = samples_[index].label;
+    if (!part) return std::optional<int64_t>();
+    Result<int64_t> value = read_label(*part);
+    if (!value) return std::move(value).error().file(part->place.path.string());
+    return std::optional(*value);
+  }
+
   Result<std::vector<Value>> read(size_t index) override {
     std::vector<Value> values(inputs_.size());
     for (const SamplePart& part : samples_[index].parts) {
@@ -64,6 +73,12 @@ class FileSource final : public SampleSource {
     uint32_t item = 0;
     npy::Array array;
   };
+  struct OpenLabels {
+    fs::path path;
+    std::string name;
+    uint32_t item = 0;
+    std::vector<int64_t> values;
+  };
 
   Result<Value> read_part(const SamplePart& part) {
     const ModelInput& input = inputs_[part.input];
@@ -81,6 +96,21 @@ class FileSource final : public SampleSource {
     if (part.row >= count)
       return Error(Code::BadCalibrationData, "the array has changed while it was read");
     return sample_at(open.array, input, part.row);
+  }
+
+  Result<int64_t> read_label(const LabelPart& part) {
+    const SamplePart& place = part.place;
+    OpenLabels& open = open_labels_;
+    if (open.path != place.path || open.name != place.array || open.item != place.item) {
+      EC_TRY(const npy::Array array, load_array(place));
+      EC_TRY(std::vector<int64_t> values, label_values(array));
+      open = {place.path, place.array, place.item, std::move(values)};
+    }
+    if (static_cast<int64_t>(open.values.size()) != part.count)
+      return Error(Code::BadCalibrationData,
+                   fmt::format("{} labels for {} samples", open.values.size(), part.count))
+          .hint("give one label for each sample, in their order");
+    return open.values[static_cast<size_t>(place.row)];
   }
 
   Result<npy::Array> load_array(const SamplePart& part) {
@@ -106,6 +136,7 @@ class FileSource final : public SampleSource {
   Preprocessing preprocessing_;
   std::vector<FileSample> samples_;
   std::vector<OpenArray> open_;
+  OpenLabels open_labels_;
   std::unique_ptr<TorchFile> torch_;  // the file read last
   fs::path torch_path_;
 };
@@ -128,11 +159,11 @@ Status SampleCollector::add_file(const fs::path& path) {
       Result<npy::Array> array =
           file_kind(path) == FileKind::Npy ? npy::load(path) : load_raw(path, inputs_[0]);
       if (!array) return named(std::move(array).error());
-      return named(add_arrays(path, {{{}, 0, std::move(*array)}}, false));
+      return named(add_arrays(path, {{{}, 0, std::move(*array)}}, false, std::nullopt));
     }
     default:
       EC_CHECK_OK(need_single_input(path));
-      samples_.push_back({{{0, path, {}, 0, 0}}, -1});
+      samples_.push_back({{{0, path, {}, 0, 0}}, -1, std::nullopt});
       return {};
   }
 }
@@ -191,7 +222,14 @@ Status SampleCollector::need_single_input(const fs::path& path) const {
 }
 
 Status SampleCollector::add_npz(const fs::path& path) {
-  EC_TRY(const std::vector<std::string> names, npy::npz_names(path));
+  EC_TRY(std::vector<std::string> names, npy::npz_names(path));
+  std::optional<SamplePart> labels;
+  for (size_t i = 0; i < names.size() && names.size() > inputs_.size(); ++i)
+    if (is_label_name(names[i]) && !find_input(names[i])) {
+      labels = SamplePart{0, path, names[i], 0, 0};
+      names.erase(names.begin() + static_cast<int64_t>(i));
+      break;
+    }
   std::vector<Candidate> arrays;
   for (const std::string& name : names) {
     Candidate candidate{name, 0, {}};
@@ -202,19 +240,21 @@ Status SampleCollector::add_npz(const fs::path& path) {
     }
     arrays.push_back(std::move(candidate));
   }
-  return add_arrays(path, arrays, false);
+  return add_arrays(path, arrays, false, labels);
 }
 
 Status SampleCollector::add_torch(const fs::path& path) {
   EC_TRY(const std::unique_ptr<TorchFile> file, TorchFile::open(path));
-  EC_TRY(const std::vector<TorchFile::Record> records, file->records(inputs_.size()));
+  EC_TRY(const std::vector<TorchFile::Record> records, file->records(inputs_));
   for (size_t i = 0; i < records.size(); ++i) {
     std::vector<Candidate> arrays;
-    for (const TorchFile::Entry& entry : records[i]) {
+    for (const TorchFile::Entry& entry : records[i].tensors) {
       EC_TRY(npy::Array array, file->describe(entry.tensor));
       arrays.push_back({entry.name, entry.tensor, std::move(array)});
     }
-    Status added = add_arrays(path, arrays, records.size() > 1);
+    std::optional<SamplePart> labels;
+    if (records[i].label) labels = SamplePart{0, path, {}, *records[i].label, 0};
+    Status added = add_arrays(path, arrays, records.size() > 1, labels);
     if (!added) return std::move(added).error().note(fmt::format("element {} of the file", i));
   }
   return {};
@@ -243,7 +283,7 @@ Result<const SampleCollector::Candidate*> SampleCollector::candidate_for(
 }
 
 Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candidate>& arrays,
-                                   bool several) {
+                                   bool several, const std::optional<SamplePart>& labels) {
   if (arrays.empty())
     return Error(Code::BadCalibrationData, "the file holds no arrays")
         .hint("give one array for each input, by its name");
@@ -266,7 +306,10 @@ Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candi
     first = samples_.back().index + 1;
   for (int64_t row = 0; row < rows; ++row) {
     for (SamplePart& part : parts) part.row = row;
-    samples_.push_back({parts, several || rows > 1 ? first + row : -1});
+    samples_.push_back({parts, several || rows > 1 ? first + row : -1, std::nullopt});
+    if (!labels) continue;
+    LabelPart& label = samples_.back().label.emplace(LabelPart{*labels, rows});
+    label.place.row = row;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,16 @@ struct SamplePart {
   int64_t row = 0;
 };
 
+// The class of a sample: one of as many as the arrays beside it have rows.
+struct LabelPart {
+  SamplePart place;
+  int64_t count = 1;
+};
+
 struct FileSample {
   std::vector<SamplePart> parts;
   int64_t index = -1;  // in its file; -1: the file is this one sample
+  std::optional<LabelPart> label;
 };
 
 // Sorts files into samples. Headers of arrays are read, pictures are not.
@@ -51,7 +59,7 @@ class SampleCollector {
   Status add_torch(const std::filesystem::path& path);
   // The arrays of all inputs: a sample, or as many as they have rows.
   Status add_arrays(const std::filesystem::path& path, const std::vector<Candidate>& arrays,
-                    bool several);
+                    bool several, const std::optional<SamplePart>& labels);
   Result<const Candidate*> candidate_for(size_t input, const std::vector<Candidate>& arrays) const;
 
   const std::vector<ModelInput>& inputs_;

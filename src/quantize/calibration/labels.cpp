@@ -56,18 +56,11 @@ LabelLine split_line(std::string_view line, size_t number) {
 Result<std::vector<LabelLine>> read_label_array(const fs::path& path) {
   Result<npy::Array> array = npy::load(path);
   if (!array) return std::move(array).error().file(path.string());
-  const auto count = static_cast<size_t>(count_elements(array->shape));
-  const std::optional<DType> dtype = dtype_of_array(*array);
-  if (!dtype || !is_integer(*dtype))
-    return Error(Code::BadCalibrationData,
-                 fmt::format("labels are integers, the array is {}", array_text(*array)))
-        .file(path.string())
-        .hint("save one integer per sample");
-  std::vector<int64_t> values(count);
-  const Blob data = array->data.aligned();
-  load<int64_t>({*dtype, array->shape, data.bytes().data()}, values);
+  Result<std::vector<int64_t>> values = label_values(*array);
+  if (!values) return std::move(values).error().file(path.string());
   std::vector<LabelLine> lines;
-  for (size_t i = 0; i < count; ++i) lines.push_back({i + 1, {}, std::to_string(values[i])});
+  for (const int64_t value : *values)
+    lines.push_back({lines.size() + 1, {}, std::to_string(value)});
   return lines;
 }
 
@@ -89,6 +82,47 @@ Labels labels_of_folders(const SampleSource& samples, const fs::path& root) {
   Labels labels = labels_of_texts(folders);
   labels.source =
       labels.names.empty() ? "folders, by number" : "folders, in alphabetical order from 0";
+  return labels;
+}
+
+bool is_label_name(std::string_view name) {
+  return name == "labels" || name == "label" || name == "y";
+}
+
+Result<std::vector<int64_t>> label_values(const npy::Array& array) {
+  const std::optional<DType> dtype = dtype_of_array(array);
+  if (!dtype || !is_integer(*dtype))
+    return Error(Code::BadCalibrationData,
+                 fmt::format("labels are integers, the array is {}", array_text(array)))
+        .hint("save one integer per sample");
+  std::vector<int64_t> values(static_cast<size_t>(count_elements(array.shape)));
+  const Blob data = array.data.aligned();
+  load<int64_t>({*dtype, array.shape, data.bytes().data()}, values);
+  return values;
+}
+
+Result<Labels> labels_of_samples(SampleSource& samples) {
+  Labels labels;
+  std::optional<size_t> without;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    EC_TRY(const std::optional<int64_t> label, samples.label(i));
+    if (!label) {
+      if (!without) without = i;
+      continue;
+    }
+    if (*label < 0 || *label > kMaxLabel)
+      return Error(Code::BadCalibrationData,
+                   fmt::format("label {} is outside 0 to {}", *label, kMaxLabel))
+          .file(samples.name(i))
+          .hint("number the classes from 0");
+    labels.of_sample.push_back(*label);
+  }
+  if (labels.of_sample.empty()) return labels;
+  if (without)
+    return Error(Code::BadCalibrationData, "the sample has no label, where others have one")
+        .file(samples.name(*without))
+        .hint("give labels for all samples, or for none");
+  labels.source = "beside the samples, by number";
   return labels;
 }
 

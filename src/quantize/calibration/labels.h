@@ -1,10 +1,12 @@
-// The classes that labelled samples belong to, by folder or by a file of labels.
+// The classes that labelled samples belong to, by folder, by a file of labels, or by what their own
+// files say.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "formats/npy/npy.h"
 #include "quantize/calibration/sample_source.h"
 
 namespace ec::quantize {
@@ -19,6 +21,14 @@ struct Labels {
 // all numbers are labels themselves, else their alphabetical order counts from 0. Empty where a
 // sample stands in no folder.
 Labels labels_of_folders(const SampleSource& samples, const std::filesystem::path& root);
+
+// Of samples whose files tell their class; empty where none does. BadCalibrationData where only
+// some do, and where labels are no integers from 0.
+Result<Labels> labels_of_samples(SampleSource& samples);
+// What an array of labels is called beside those of the inputs: labels, label or y.
+bool is_label_name(std::string_view name);
+// The integers of an array of labels. BadCalibrationData: it holds something else.
+Result<std::vector<int64_t>> label_values(const npy::Array& array);
 
 // One line of a labels file: "PATH<tab, comma or space>LABEL", or the label alone.
 struct LabelLine {

@@ -95,6 +95,8 @@ Status need_static_inputs(const std::vector<ModelInput>& inputs) {
 
 }  // namespace
 
+Result<std::optional<int64_t>> SampleSource::label(size_t) { return std::optional<int64_t>(); }
+
 Result<std::unique_ptr<SampleSource>> open_samples(const std::string& path,
                                                    const std::vector<ModelInput>& inputs,
                                                    const Preprocessing& preprocessing,

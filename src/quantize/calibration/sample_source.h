@@ -26,6 +26,9 @@ class SampleSource {
   virtual std::string name(size_t index) const = 0;
   // Every sample is a picture, which preprocessing makes a value of.
   virtual bool holds_pictures() const { return false; }
+  // The class that the sample's file tells beside it; empty where it tells none. As it stands
+  // there.
+  virtual Result<std::optional<int64_t>> label(size_t index);
   // Where answers to what is measured on the samples are kept or come from; null: nowhere.
   virtual Measurements* measurements() { return nullptr; }
   // One value for each input of the model, in order, checked against its type.
@@ -41,6 +44,9 @@ class SampleSource {
 // The arrays of a .npz file and the tensors of a dict belong to the inputs by name, those of a
 // tuple by position; a list of tensors, tuples or dicts has one sample after the other. A raw file
 // (.bin, .raw) has the input's elements.
+//
+// Labels may stand beside the inputs: an array or key called labels, label or y, or the last place
+// of a tuple, (tensor, label) or (tensors, labels).
 //
 // Errors: BadCalibrationData naming the sample, the input, what was found and what is expected.
 // Remarks and the warning about random data go to the sink.
