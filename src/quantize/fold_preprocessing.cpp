@@ -88,10 +88,9 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
   const ChannelAffine affine = affine_of(preprocessing, channels);
   Tensor* input = image.tensor;
   Operation* reader = constant_reader(graph, input, channels);
-  const bool foldable = reader != nullptr && (affine.keeps_zero() ||
-                                              pads_nothing(reader->attrs_as<ConvAttrs>()));
-  const bool centred =
-      reader != nullptr && !foldable && arithmetic == PixelArithmetic::Integer;
+  const bool foldable =
+      reader != nullptr && (affine.keeps_zero() || pads_nothing(reader->attrs_as<ConvAttrs>()));
+  const bool centred = reader != nullptr && !foldable && arithmetic == PixelArithmetic::Integer;
   if (foldable) fold_affine(graph, reader, affine);
 
   const std::vector<Use> uses = input->uses();

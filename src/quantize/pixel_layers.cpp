@@ -165,8 +165,8 @@ Result<Tensor*> fold_centred(Graph& graph, Operation* conv, Tensor* pixels,
   std::vector<float> shifts(made, static_cast<float>(-centre));
   for (size_t c = 0; c < channels; ++c) picks[c * channels + c] = 1.0f;
   if (has_rest) shifts.back() = static_cast<float>(k);
-  EC_TRY(Tensor * centred, add_one_tap(graph, pixels, picks, shifts, 1,
-                                       conv->attrs_as<ConvAttrs>().layout));
+  EC_TRY(Tensor * centred,
+         add_one_tap(graph, pixels, picks, shifts, 1, conv->attrs_as<ConvAttrs>().layout));
 
   WeightPlaces widened = places;
   widened.channels = made;
@@ -174,11 +174,10 @@ Result<Tensor*> fold_centred(Graph& graph, Operation* conv, Tensor* pixels,
   for (size_t o = 0; o < places.outputs; ++o)
     for (size_t tap = 0; tap < places.taps; ++tap) {
       for (size_t c = 0; c < channels; ++c)
-        scaled[widened.at(o, affine.source_of(c), tap)] = static_cast<float>(
-            static_cast<double>(old[places.at(o, c, tap)]) * affine.scale[c]);
+        scaled[widened.at(o, affine.source_of(c), tap)] =
+            static_cast<float>(static_cast<double>(old[places.at(o, c, tap)]) * affine.scale[c]);
       if (has_rest)
-        scaled[widened.at(o, channels, tap)] =
-            static_cast<float>(rest[o * places.taps + tap] / k);
+        scaled[widened.at(o, channels, tap)] = static_cast<float>(rest[o * places.taps + tap] / k);
     }
   std::vector<Tensor*> operands = conv->inputs();
   operands[0] = centred;

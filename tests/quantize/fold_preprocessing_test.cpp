@@ -121,7 +121,8 @@ TEST(FoldPreprocessing, IntegersRoundNoPixel) {
   RandomState random(6);
   for (int i = 0; i < 16; ++i) {
     std::vector<float> pixels(60);
-    for (float& pixel : pixels) pixel = static_cast<float>(static_cast<int>(random.uniform() * 256));
+    for (float& pixel : pixels)
+      pixel = static_cast<float>(static_cast<int>(random.uniform() * 256));
     pictures.push_back({Value::of<float>({1, 4, 5, 3}, std::span<const float>(pixels))});
   }
   const auto samples = samples_in_memory(pictures, {{"x", (*graph)->inputs()[0]->type()}});
@@ -153,16 +154,16 @@ TEST(FoldPreprocessing, IntegersRoundNoPixel) {
 
 TEST(FoldPreprocessing, PickedPixelsHaveStepsOfOne) {
   const auto params_of = [](const char* weights, const char* bias) {
-    const auto graph = parse(std::string("ecir 1\ngraph @g(%x: f32[1,4,5,3]) -> (y = %y) {\n") +
-                             "  %w = const f32[2,1,1,3] dense[" + weights +
-                             "]\n  %b = const f32[2] dense[" + bias +
-                             "]\n  %y = conv(%x, %w, %b) {layout=nhwc}\n}\n");
+    const auto graph =
+        parse(std::string("ecir 1\ngraph @g(%x: f32[1,4,5,3]) -> (y = %y) {\n") +
+              "  %w = const f32[2,1,1,3] dense[" + weights + "]\n  %b = const f32[2] dense[" +
+              bias + "]\n  %y = conv(%x, %w, %b) {layout=nhwc}\n}\n");
     return picked_pixel_params(*(*graph)->topological()[0]);
   };
   EXPECT_EQ(params_of("0,1,0,1,0,0", "-100,-100"), (QuantParams{{1.0f}, {-28}, -1}));
   EXPECT_EQ(params_of("0,1,0,0,0,0", "-100,155"), (QuantParams{{1.0f}, {-28}, -1}));
-  EXPECT_FALSE(params_of("0,1,0,0,0,0", "-100,156"));     // 257 values
-  EXPECT_FALSE(params_of("0,1,0,1,0,0", "-100,-99"));     // the same
+  EXPECT_FALSE(params_of("0,1,0,0,0,0", "-100,156"));       // 257 values
+  EXPECT_FALSE(params_of("0,1,0,1,0,0", "-100,-99"));       // the same
   EXPECT_FALSE(params_of("0,1,0,1,0,0", "-100.5,-100.5"));  // no whole numbers
   EXPECT_FALSE(params_of("0,1,1,1,0,0", "0,0"));
   EXPECT_FALSE(params_of("0,0.5,0,1,0,0", "0,0"));
