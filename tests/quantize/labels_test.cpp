@@ -67,14 +67,14 @@ TEST(Labels, BesideTheSamples) {
 
 TEST(Labels, AreIntegersOfAnyWidth) {
   const uint8_t bytes[] = {4, 200};
-  const auto narrow = label_values({'u', 1, {2}, Blob::copy_of(std::span(bytes))});
+  const auto narrow = label_values({'u', 1, {2}, Blob::copy_of(std::span<const uint8_t>(bytes))});
   ASSERT_TRUE(narrow.ok());
   EXPECT_EQ(*narrow, (std::vector<int64_t>{4, 200}));
   const int64_t one = 5;
-  EXPECT_EQ(*label_values({'i', 8, {}, Blob::copy_of(std::span(&one, 1))}),
+  EXPECT_EQ(*label_values({'i', 8, {}, Blob::copy_of(std::span<const int64_t>(&one, 1))}),
             (std::vector<int64_t>{5}));
   const float real = 1;
-  EXPECT_FALSE(label_values({'f', 4, {1}, Blob::copy_of(std::span(&real, 1))}).ok());
+  EXPECT_FALSE(label_values({'f', 4, {1}, Blob::copy_of(std::span<const float>(&real, 1))}).ok());
 }
 
 class LabelFileTest : public ::testing::Test {
