@@ -153,7 +153,9 @@ void read_typed(Bytes message, const TypedField& typed, TypedSink& sink) {
   while (r.next()) {
     if (r.tag() != typed.tag) {
       r.skip();
-    } else if (r.has_wire_type(pbf_wire_type::length_delimited)) {
+      continue;
+    }
+    if (r.has_wire_type(pbf_wire_type::length_delimited)) {
       const auto view = r.get_view();
       if (typed.item_size != 0) {
         sink.put_run({view.data(), view.size()});
