@@ -6,6 +6,7 @@ import array
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -19,7 +20,8 @@ class Outcome:
     def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
         self.code = process.returncode
         self.out = process.stdout
-        self.err = process.stderr
+        # Built with AddressSanitizer, memory that is refused shows up in the sanitizer's words too.
+        self.err = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate .*\n", "", process.stderr)
 
     @property
     def json(self) -> dict:
