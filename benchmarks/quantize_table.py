@@ -5,6 +5,7 @@ from __future__ import annotations
 COLUMNS = {
     "accuracy": [("network", "network", "{}"), ("quantiser", "tool", "{}"), ("top-1", "top1", "{:.4f}"),
                  ("agreement with float", "agreement", "{:.4f}"), ("output SQNR dB", "sqnr_db", "{:.1f}"),
+                 ("answers put right, wrong", "changed", "{}"), ("chance", "chance", "{:.2f}"),
                  ("seconds", "seconds", "{:.1f}"), ("of CPU", "cpu_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
     "calibration": [("images", "images", "{}"), ("quantiser", "tool", "{}"), ("seconds", "seconds", "{:.1f}"),
                     ("of CPU", "cpu_seconds", "{:.1f}"), ("calibration alone", "calibrate_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -71,18 +72,28 @@ def picture_model(path: pathlib.Path):
     return (OnnxModel if path.suffix == ".onnx" else PictureModel)(path)
 
 
+def chance(gained: int, lost: int) -> float:
+    """How likely answers that change by chance alone come out at least this unevenly (exact McNemar test)."""
+    changed = gained + lost
+    return min(1.0, 2 * sum(math.comb(changed, k) for k in range(min(gained, lost) + 1)) / 2**changed)
+
+
 def judge(path: pathlib.Path, exact: list[np.ndarray], inputs: list[np.ndarray], labels: list[int]) -> dict:
     model = picture_model(path)
-    right = same = 0
+    right = same = gained = lost = 0
     noise = signal = 0.0
     for x, label, wanted in zip(inputs, labels, exact):
         got = model(x).astype(np.float64)
-        right += int(got.argmax() == label)
-        same += int(got.argmax() == wanted.argmax())
+        answer, float_answer = got.argmax(), wanted.argmax()
+        right += int(answer == label)
+        same += int(answer == float_answer)
+        gained += int(answer == label != float_answer)
+        lost += int(answer != label == float_answer)
         noise += float(np.sum((got - wanted) ** 2))
         signal += float(np.sum(wanted**2))
     count = len(inputs)
-    return {"top1": right / count, "agreement": same / count, "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0}
+    return {"top1": right / count, "agreement": same / count, "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0,
+            "changed": f"+{gained} -{lost}", "chance": chance(gained, lost)}
 
 
 class Table:
@@ -242,7 +253,8 @@ def main() -> int:
     lines = ["# Quantisation against its peers", "",
              f"{setup} {args.threads} threads for ours, as many as they like for the others. Seconds are those of the quantiser "
              "without imports of Python (of CPU: of all its threads together), peak MB those of its whole process. We read and prepare the pictures within that time, "
-             "the others get arrays."]
+             "the others get arrays. Answers put right and wrong are those that differ from the float network's; chance is how likely "
+             "so many changed answers come out at least as uneven when each is as likely right as wrong (exact McNemar test)."]
     for part in COLUMNS:
         if part in results:
             lines += markdown(part, results[part])
