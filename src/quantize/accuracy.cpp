@@ -74,19 +74,24 @@ class Comparison {
     if (value.dtype != DType::F32 || !params_[form]) return;
     const auto expected = value.as<float>();
     if (stored.size() != expected.size() || stored.empty()) return;
-    const float scale = params_[form]->scales[0];
-    const int32_t zero = params_[form]->zero_points[0];
+    const QuantParams& params = *params_[form];
     const DType dtype = activation_type(width_of(form));
     const auto lowest = static_cast<int32_t>(lowest_integer(dtype));
     const auto highest = static_cast<int32_t>(highest_integer(dtype));
     row_.resize(expected.size());
     ErrorStatistics& error = errors_[tensor.id()];
-    // Beyond what the ends of the range stand for.
-    const float low = scale * (static_cast<float>(lowest - zero) - 0.5f);
-    const float high = scale * (static_cast<float>(highest - zero) + 0.5f);
-    for (size_t i = 0; i < stored.size(); ++i) {
-      row_[i] = scale * static_cast<float>(stored[i] - zero);
-      error.clipped += expected[i] < low || expected[i] > high;
+    // Channels with parameters of their own are the last dimension.
+    const size_t channels = params.scales.size();
+    for (size_t c = 0; c < channels; ++c) {
+      const float scale = params.scales[c];
+      const int32_t zero = params.zero_points[c];
+      // Beyond what the ends of the range stand for.
+      const float low = scale * (static_cast<float>(lowest - zero) - 0.5f);
+      const float high = scale * (static_cast<float>(highest - zero) + 0.5f);
+      for (size_t i = c; i < stored.size(); i += channels) {
+        row_[i] = scale * static_cast<float>(stored[i] - zero);
+        error.clipped += expected[i] < low || expected[i] > high;
+      }
     }
     error.add(expected, row_);
     stored.clear();
@@ -104,8 +109,10 @@ class Comparison {
       layer.name = name;
       layer.op = op;
       layer.tensor = tensor->name();
-      layer.scale = params.scales[0];
-      layer.zero_point = params.zero_points[0];
+      // Of several the widest.
+      const auto widest = std::max_element(params.scales.begin(), params.scales.end());
+      layer.scale = *widest;
+      layer.zero_point = params.zero_points[static_cast<size_t>(widest - params.scales.begin())];
       layer.error = errors_[tensor->id()];
       return layer;
     };

@@ -194,6 +194,16 @@ void leave_out_what_is_cut(const Graph& graph, CalibrationRun& run) {
   }
 }
 
+void add_channel_ranges(const Graph& graph, const Plan& plan, CalibrationRun& run) {
+  for (const Tensor* tensor : graph.tensors()) {
+    const auto& channels = run.channels[tensor->id()];
+    if (!channels || !plan.channel_wise[plan.group[plan.stored_form(tensor)]]) continue;
+    std::vector<Range>& ranges = run.ranges.channels[tensor->id()];
+    for (size_t c = 0; c < channels->min.size(); ++c)
+      ranges.push_back({channels->min[c], channels->max[c]});
+  }
+}
+
 Error not_finite(const Tensor& tensor, const std::string& sample) {
   std::string node, op_type;
   if (tensor.producer() != nullptr) {
@@ -251,7 +261,10 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
                                  const CalibrationOptions& options) {
   const auto measure = [&] { return watch_samples(graph, plan, source, samples, options); };
   Measurements* measurements = source.measurements();
-  return measurements != nullptr ? measurements->calibration(graph, plan, measure) : measure();
+  EC_TRY(CalibrationRun run,
+         measurements != nullptr ? measurements->calibration(graph, plan, measure) : measure());
+  add_channel_ranges(graph, plan, run);
+  return run;
 }
 
 void check_input_ranges(const Graph& graph, const CalibrationRun& run,

@@ -156,6 +156,7 @@ class Explainer {
     const FormId form = plan_.stored_form(&tensor);
     const auto& seen = run_.extremes[tensor.id()];
     if (!seen || !params_[form] || span_with_zero(*seen) <= 0) return std::nullopt;
+    if (params_[form]->per_channel()) return std::nullopt;  // each channel fills its own
     const DType dtype = activation_type(width_of(form));
     const double offered =
         static_cast<double>(params_[form]->scales[0]) *

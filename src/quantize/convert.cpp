@@ -264,8 +264,8 @@ class Converter {
     const bool same = entry.rule.result == ResultRule::SameScale;
     return *params_[form_id((same ? op.output() : operand)->id(), entry.width)];
   }
-  float input_scale(const Operation& op) const {
-    return params_[form_id(op.input(0)->id(), plan_.of(&op).width)]->scales[0];
+  std::span<const float> input_scales(const Operation& op) const {
+    return params_[form_id(op.input(0)->id(), plan_.of(&op).width)]->scales;
   }
 
   Result<Tensor*> operand(const Operation& op, size_t i) {
@@ -283,7 +283,7 @@ class Converter {
       case OperandRole::Weights:
         return weights_form(tensor, *weights_[op.id()]);
       case OperandRole::Bias:
-        return bias_form(tensor, *weights_[op.id()], width, input_scale(op));
+        return bias_form(tensor, *weights_[op.id()], width, input_scales(op));
     }
     return Error(Code::Internal, "unknown operand role");
   }
@@ -307,8 +307,8 @@ class Converter {
   }
 
   Result<Tensor*> bias_form(const Tensor* tensor, const IntegerWeights& weights, Width width,
-                            float input_scale) {
-    QuantParams params = params_of_bias(weights.params, input_scale);
+                            std::span<const float> input_scales) {
+    QuantParams params = params_of_bias(weights.params, input_scales);
     // A bias with leading ones has its scales on the last axis.
     const std::vector<int64_t> shape = tensor->shape()->sizes();
     if (params.per_channel()) params.axis = static_cast<int32_t>(shape.size()) - 1;
@@ -386,6 +386,12 @@ std::optional<IoType> io_type_from_name(std::string_view name) {
 
 Result<Conversion> convert(const Graph& graph, const Plan& plan, const FormParams& params,
                            const LayerWeights& weights, IoType io, GraphForm form) {
+  if (form == GraphForm::Integer)
+    for (const auto& known : params)
+      if (known && known->per_channel())
+        return Error(Code::UnsupportedOpForm,
+                     "activations with a scale for each channel have no integer kernels here")
+            .hint("ask for the simulated form");
   return Converter(graph, plan, params, weights, io, form).run();
 }
 

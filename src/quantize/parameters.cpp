@@ -41,6 +41,18 @@ QuantParams params_of_range(const Range& range, DType dtype, bool symmetric) {
   return {{scale}, {static_cast<int32_t>(std::clamp(zero, lowest, highest))}, -1};
 }
 
+QuantParams params_of_channels(std::span<const Range> channels, DType dtype, bool symmetric,
+                               int32_t axis) {
+  QuantParams params;
+  params.axis = axis;
+  for (const Range& range : channels) {
+    const QuantParams one = params_of_range(range, dtype, symmetric);
+    params.scales.push_back(one.scales[0]);
+    params.zero_points.push_back(one.zero_points[0]);
+  }
+  return params;
+}
+
 QuantParams params_of_weights(std::span<const float> weights, std::span<const int64_t> shape,
                               int32_t axis) {
   std::vector<double> largest(num_channels(shape, axis), 0.0);
@@ -60,12 +72,14 @@ QuantParams params_of_weights(std::span<const float> weights, std::span<const in
   return params;
 }
 
-bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias, Width width) {
+bool fit_bias(QuantParams& weights, std::span<const float> input_scales,
+              std::span<const float> bias, Width width) {
   bool widened = false;
   for (size_t i = 0; i < bias.size(); ++i) {
     float& scale = weights.scales[weights.scales.size() == 1 ? 0 : i];
-    const double needed = std::abs(static_cast<double>(bias[i])) /
-                          (static_cast<double>(input_scale) * largest_bias(width));
+    const auto input_scale = static_cast<double>(input_scales[input_scales.size() == 1 ? 0 : i]);
+    const double needed =
+        std::abs(static_cast<double>(bias[i])) / (input_scale * largest_bias(width));
     if (needed <= static_cast<double>(scale)) continue;
     scale = std::nextafter(static_cast<float>(needed), INFINITY);
     widened = true;
@@ -73,10 +87,15 @@ bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bi
   return widened;
 }
 
-QuantParams params_of_bias(const QuantParams& weights, float input_scale) {
+QuantParams params_of_bias(const QuantParams& weights, std::span<const float> input_scales) {
+  const auto at = [](std::span<const float> scales, size_t i) {
+    return scales[scales.size() == 1 ? 0 : i];
+  };
+  const size_t count = std::max(weights.scales.size(), input_scales.size());
   QuantParams params;
-  params.axis = weights.per_channel() ? 0 : -1;
-  for (const float scale : weights.scales) params.scales.push_back(input_scale * scale);
+  params.axis = weights.per_channel() || count > 1 ? 0 : -1;
+  for (size_t i = 0; i < count; ++i)
+    params.scales.push_back(at(input_scales, i) * at(weights.scales, i));
   params.zero_points.assign(params.scales.size(), 0);
   return params;
 }
@@ -136,15 +155,32 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
   for (FormId group = 0; group < plan.also.size(); ++group)
     for (const uint32_t id : plan.also[group]) widen(group, range_of_tensor(by_id[id]));
 
+  // Of groups by channel: the hull of what is known of their tensors.
+  std::map<FormId, std::vector<Range>> by_channel;
+  for (const auto& [id, channels] : ranges.channels)
+    for (const Width width : kWidths) {
+      const FormId form = form_id(id, width), group = plan.group[form];
+      if (!plan.quantized[form] || !plan.channel_wise[group]) continue;
+      std::vector<Range>& known = by_channel.try_emplace(group, channels).first->second;
+      for (size_t c = 0; c < known.size(); ++c) known[c] = hull(known[c], channels[c]);
+    }
+
   FormParams params(forms);
   for (FormId form = 0; form < forms; ++form) {
     if (!plan.quantized[form]) continue;
     const FormId group = plan.group[form];
     const Width width = width_of(form);
-    params[form] = plan.fixed[group]
-                       ? *plan.fixed[group]
-                       : params_of_range(of_group[group].value_or(Range{}), activation_type(width),
-                                         plan.target->is_symmetric(width));
+    const bool symmetric = plan.target->is_symmetric(width);
+    if (plan.fixed[group]) {
+      params[form] = *plan.fixed[group];
+    } else if (const auto channels = by_channel.find(group); channels != by_channel.end()) {
+      const auto rank = static_cast<int32_t>(by_id[tensor_of(form)]->shape()->rank());
+      params[form] =
+          params_of_channels(channels->second, activation_type(width), symmetric, rank - 1);
+    } else {
+      params[form] =
+          params_of_range(of_group[group].value_or(Range{}), activation_type(width), symmetric);
+    }
   }
   return params;
 }

@@ -1,6 +1,7 @@
 // Scales and zero points: from ranges, from weights, and for every tensor of a plan.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,14 +16,21 @@ namespace ec::quantize {
 // wants it: padding is zero). Symmetric: zero point 0.
 QuantParams params_of_range(const Range& range, DType dtype, bool symmetric);
 
+// The same for each index of an axis.
+QuantParams params_of_channels(std::span<const Range> channels, DType dtype, bool symmetric,
+                               int32_t axis);
+
 // Symmetric parameters of weights, used from -127 to 127; axis -1: one scale for all.
 QuantParams params_of_weights(std::span<const float> weights, std::span<const int64_t> shape,
                               int32_t axis);
+// The input has one scale, or one for each channel of the result.
+//
 // Widens scales where a bias would not fit: |bias| / (input scale x weight scale) must stay below
 // half of what the accumulator holds (2^30 on 32 bits, 2^38 of TFLite's 40 on 64 bits). True when
 // something was widened.
-bool fit_bias(QuantParams& weights, float input_scale, std::span<const float> bias, Width width);
-QuantParams params_of_bias(const QuantParams& weights, float input_scale);
+bool fit_bias(QuantParams& weights, std::span<const float> input_scales,
+              std::span<const float> bias, Width width);
+QuantParams params_of_bias(const QuantParams& weights, std::span<const float> input_scales);
 
 // Calls f(channel, first element, number of elements) for all elements in order; axis -1: one
 // channel.
@@ -62,7 +70,11 @@ extern template std::vector<int64_t> quantize_values(std::span<const float>,
                                                      int64_t);
 
 // What calibration saw, by tensor id; empty where nothing was observed.
-using Ranges = std::vector<std::optional<Range>>;
+struct Ranges : std::vector<std::optional<Range>> {
+  // The extremes of every channel (index of the last dimension), of tensors that the plan has by
+  // channel.
+  std::map<uint32_t, std::vector<Range>> channels;
+};
 
 // By form; empty where the form is not used.
 using FormParams = std::vector<std::optional<QuantParams>>;

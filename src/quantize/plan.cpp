@@ -338,6 +338,42 @@ class Planner {
     plan_.group.resize(2 * graph_.tensor_id_bound());
     for (FormId id = 0; id < plan_.group.size(); ++id) plan_.group[id] = sets_.find(id);
     for (const auto& [set_of, tensor] : extra_) plan_.also[sets_.find(set_of)].push_back(tensor);
+    choose_channel_wise();
+  }
+
+  // Size of the last dimension; 0 where it is not known.
+  static int64_t channels_of(const Tensor* tensor) {
+    if (!tensor->type().has_rank() || tensor->shape()->rank() == 0) return 0;
+    const Dim last = (*tensor->shape())[tensor->shape()->rank() - 1];
+    return last.is_static() ? last.size() : 0;
+  }
+  // Groups that an operation wants by channel, and that nothing needs with one scale.
+  void choose_channel_wise() {
+    std::vector<bool> wanted(plan_.group.size(), false), whole(plan_.group.size(), false);
+    for (const Operation* op : order_) {
+      const OpPlan& entry = at(op);
+      if (!entry.integer) continue;
+      for (const Tensor* operand : activations(*op)) {
+        const FormId group = plan_.group[form_id(operand->id(), entry.width)];
+        const int64_t channels = channels_of(operand);
+        const bool kept = channels > 0 && channels == channels_of(op->output());
+        if (entry.rule.channel_wise_input && operand == op->input(0) && kept)
+          wanted[group] = true;
+        else if (!(is_activation_op(*op) || op->kind() == OpKind::Pad) || !kept ||
+                 plan_.group[form_id(op->output()->id(), entry.width)] != group)
+          whole[group] = true;
+      }
+    }
+    // The interface has one scale.
+    const auto keep_whole = [&](const Tensor* tensor) {
+      if (options_.integer_outputs) whole[plan_.group[plan_.stored_form(tensor)]] = true;
+    };
+    for (const Tensor* input : graph_.inputs()) keep_whole(input);
+    for (const Tensor* output : graph_.outputs()) keep_whole(output);
+    plan_.channel_wise.resize(plan_.group.size());
+    for (FormId group = 0; group < plan_.group.size(); ++group)
+      plan_.channel_wise[group] =
+          wanted[group] && !whole[group] && !plan_.fixed[group] && plan_.also[group].empty();
   }
 
   struct Extra {

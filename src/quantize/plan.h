@@ -38,6 +38,8 @@ struct Plan {
   std::vector<FormId> group;
   // Parameters that the target prescribes, by representative.
   std::vector<std::optional<QuantParams>> fixed;
+  // Groups with parameters for each channel, by representative.
+  std::vector<bool> channel_wise;
   // Tensors whose ranges a group must also hold: operands with parameters of their own that are
   // requantised on the way in.
   std::vector<std::vector<uint32_t>> also;

@@ -42,6 +42,17 @@ std::vector<const Tensor*> judged_tensors(const Graph& graph) {
 }
 
 void round_to_steps(std::span<float> values, const QuantParams& params, DType dtype) {
+  if (params.per_channel()) {
+    // Channels are the last dimension.
+    const size_t channels = params.scales.size();
+    std::vector<float> channel(values.size() / channels);
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t i = 0; i < channel.size(); ++i) channel[i] = values[i * channels + c];
+      round_to_steps(channel, {{params.scales[c]}, {params.zero_points[c]}, -1}, dtype);
+      for (size_t i = 0; i < channel.size(); ++i) values[i * channels + c] = channel[i];
+    }
+    return;
+  }
   const float scale = params.scales[0], inverse = 1.0f / scale;
   const auto zero = static_cast<float>(params.zero_points[0]);
   const float low = static_cast<float>(lowest_integer(dtype)) - zero;

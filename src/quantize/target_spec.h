@@ -36,6 +36,10 @@ struct OpRule {
   std::optional<QuantParams> fixed;
   // A relu or clip behind it is computed with it: both have the range after the activation.
   bool fuses_activation = false;
+  // Operand 0 has a scale and zero point for each channel (index of the last dimension), from the
+  // channel's extremes, where whoever else reads the tensor takes that too. For operations that
+  // keep channels apart (depthwise convolutions); such graphs have the simulated form.
+  bool channel_wise_input = false;
   // Moves elements only; worth doing on integers where its neighbours are.
   bool moves_data = false;
 

@@ -25,8 +25,8 @@ std::optional<IntegerWeights> round_layer(const Operation& op, const OpPlan& ent
     // One bias for all channels serves them with one scale only.
     if (reals.size() != result.params.scales.size() && result.params.scales.size() > 1)
       result.params = params_of_weights(values, shape, -1);
-    const float input_scale = params[form_id(op.input(0)->id(), entry.width)]->scales[0];
-    result.widened = fit_bias(result.params, input_scale, reals, entry.width);
+    const QuantParams& input = *params[form_id(op.input(0)->id(), entry.width)];
+    result.widened = fit_bias(result.params, input.scales, reals, entry.width);
   }
   result.values = quantize_values<int8_t>(values, shape, result.params, kLargestWeight);
   return result;

@@ -65,15 +65,16 @@ TEST(Parameters, ValuesSaturate) {
 TEST(Parameters, ScalesWidenForALargeBias) {
   QuantParams weights{{1e-6f, 1e-2f}, {0, 0}, 0};
   const float bias[] = {1000.0f, 1.0f};
-  EXPECT_TRUE(fit_bias(weights, 0.01f, bias, Width::Narrow));
+  const float input[] = {0.01f};
+  EXPECT_TRUE(fit_bias(weights, input, bias, Width::Narrow));
   EXPECT_GT(weights.scales[0], 1e-6f);
   EXPECT_EQ(weights.scales[1], 1e-2f);
-  const QuantParams params = params_of_bias(weights, 0.01f);
+  const QuantParams params = params_of_bias(weights, input);
   const int64_t shape[] = {2};
   const auto stored = quantize_values<int32_t>(bias, shape, params);
   EXPECT_LT(std::abs(stored[0]), std::numeric_limits<int32_t>::max() / 2 + 2);
   EXPECT_NEAR(static_cast<double>(stored[0]) * static_cast<double>(params.scales[0]), 1000.0, 0.01);
-  EXPECT_FALSE(fit_bias(weights, 0.01f, bias, Width::Narrow));
+  EXPECT_FALSE(fit_bias(weights, input, bias, Width::Narrow));
 }
 
 void watch(Observer& observer, std::span<const float> values) {

@@ -23,7 +23,8 @@ class Planned {
   bool observed(std::string_view name) const { return plan_.observed[find(name)->id()]; }
 
   QuantParams params(std::string_view name, const std::map<std::string, Range>& given) const {
-    Ranges ranges(graph_->tensor_id_bound());
+    Ranges ranges;
+    ranges.resize(graph_->tensor_id_bound());
     for (const Tensor* tensor : graph_->tensors())
       if (plan_.observed[tensor->id()]) ranges[tensor->id()] = Range{0, 1};
     for (const auto& [tensor, range] : given) ranges[find(tensor)->id()] = range;

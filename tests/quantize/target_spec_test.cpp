@@ -2,6 +2,8 @@
 // through the same strategies.
 #include "quantize/target_spec.h"
 
+#include <string>
+
 #include "ops/attrs.h"
 #include "quantize/quantized_text.h"
 
@@ -143,6 +145,91 @@ TEST(TargetSpec, Aipu) {
   EXPECT_EQ(q.type("s").quant->scales[0], 1.0f / 256);
   EXPECT_TRUE(same(q, "c", "d") && same(q, "d", "j") && same(q, "j", "y"));
   EXPECT_FALSE(same(q, "s", "k"));  // requantised on the way in
+}
+
+// The AIPU's hybrid scheme: what depthwise layers read has a scale and a zero point per channel.
+OpRule describe_aipu(const Operation& op, bool hybrid) {
+  switch (op.kind()) {
+    case OpKind::Conv: {
+      const bool depthwise = op.attrs_as<ConvAttrs>().groups > 1;
+      OpRule made = weighted({kActivation, kWeights, kBias}, 0);
+      made.channel_wise_input = hybrid && depthwise;
+      made.fuses_activation = true;
+      return made;
+    }
+    case OpKind::Relu:
+    case OpKind::Add:
+      return rule({kActivation});
+    default:
+      return no();
+  }
+}
+
+// The depthwise layer makes channels alike that are up to 200 times apart in front of it.
+std::string uneven() {
+  std::string weights;
+  for (const char* one : {"0.25", "5", "0.025", "1"})
+    for (int tap = 0; tap < 9; ++tap) weights += (weights.empty() ? "" : ",") + std::string(one);
+  return "graph @g(%x: f32[1,8,8,4]) -> (y = %y) {\n"
+         "  %k = const f32[4,1,1,4] dense[1,0.5,0,0, 0,0.05,0.02,0, 0,0,10,0.5, 0.25,0,0,0.3]\n"
+         "  %b = const f32[4] dense[0.5,0.01,1,-0.1]\n"
+         "  %kd = const f32[4,3,3,1] dense[" +
+         weights +
+         "] %bd = const f32[4] dense[0.1,0.2,0.3,0.4]\n"
+         "  %v = const f32[4,1,1,4] splat(0.5)\n"
+         "  %c = conv(%x, %k, %b) {layout=nhwc}\n"
+         "  %r = relu(%c)\n"
+         "  %d = conv(%r, %kd, %bd) {layout=nhwc, groups=4, pads=[1,1,1,1]}\n"
+         "  %y = conv(%d, %v) {layout=nhwc}\n}";
+}
+
+TEST(TargetSpec, AipuHybrid) {
+  const TargetSpec whole{.name = "aipu", .describe = [](const Operation& op, Width) {
+                           return describe_aipu(op, false);
+                         }};
+  const TargetSpec hybrid{.name = "aipu", .describe = [](const Operation& op, Width) {
+                            return describe_aipu(op, true);
+                          }};
+  const auto simulate = [](const TargetSpec& spec, const std::string& text) {
+    QuantizeRequest request = plain_request();
+    request.target = &spec;
+    request.form = GraphForm::Simulated;
+    return quantize_text(test::graph_from(text), request);
+  };
+  const auto scales = [](const Quantized& q, const char* quantized) {
+    const Tensor* tensor = q.graph().find_tensor(quantized);
+    return tensor == nullptr ? 0 : *tensor->producer()->input(1)->type().num_elements();
+  };
+  const Quantized one = simulate(whole, uneven()), each = simulate(hybrid, uneven());
+  EXPECT_EQ(scales(one, "r_quantized"), 1);
+  EXPECT_EQ(scales(each, "r_quantized"), 4);  // by channel, the relu in front of it too
+  EXPECT_EQ(scales(each, "c_quantized"), 4);
+  EXPECT_EQ(scales(each, "d_quantized"), 1);  // read by a layer that mixes channels
+  EXPECT_EQ(scales(each, "x_quantized"), 1);
+  EXPECT_EQ(each.graph().find_tensor("r_quantized")->producer()->attrs_as<QuantizeAttrs>().axis, 3);
+  const auto sqnr = [](const Quantized& q, std::string_view tensor) {
+    for (const LayerAccuracy& layer : q.result.report.accuracy.layers)
+      if (layer.tensor == tensor) return layer.error.sqnr_db();
+    return 0.0;
+  };
+  EXPECT_GT(sqnr(each, "d"), sqnr(one, "d") + 6);
+  EXPECT_GT(sqnr(each, "d"), 35);
+
+  // A reader that needs one scale for all keeps it.
+  std::string both = uneven();
+  both.replace(both.find("%y = conv(%d, %v)"), 17, "%z = add(%r, %d)\n  %y = conv(%z, %v)");
+  EXPECT_EQ(scales(simulate(hybrid, both), "r_quantized"), 1);
+
+  // Kernels have one scale for each activation.
+  QuantizeRequest request = plain_request();
+  request.target = &hybrid;
+  const auto graph = test::graph_from(uneven());
+  const auto samples = samples_in_memory(noise(*graph, 24), {{"x", graph->inputs()[0]->type()}});
+  request.samples = samples->get();
+  DiagnosticSink sink;
+  const auto refused = run_ptq(*graph, request, sink);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::UnsupportedOpForm);
 }
 
 }  // namespace
