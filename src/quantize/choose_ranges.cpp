@@ -24,13 +24,13 @@ class Chooser {
       num_candidates_ = std::max(num_candidates_, candidates.size());
   }
 
-  Result<Ranges> choose() {
-    if (num_candidates_ < 2 || trial_.samples() == 0) return run_.ranges;
+  Result<ChosenRanges> choose() {
+    if (num_candidates_ < 2 || trial_.samples() == 0) return ChosenRanges{run_.ranges, {}, {}, 0};
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, run_.ranges));
     weights_ = round_weights(graph_, plan_, params);
     EC_CHECK_OK(try_all_alike());
     for (const FormId group : by_difference()) EC_CHECK_OK(try_group(group));
-    return ranges();
+    return ChosenRanges{ranges(), widest_, sum_of(best_), count_narrowed()};
   }
 
  private:
@@ -44,6 +44,16 @@ class Chooser {
       ranges[tensor->id()] = candidates[std::min(wanted, candidates.size() - 1)];
     }
     return ranges;
+  }
+
+  size_t count_narrowed() const {
+    size_t count = 0;
+    const Ranges chosen = ranges();
+    for (const Tensor* tensor : graph_.tensors()) {
+      const auto& candidates = run_.candidates[tensor->id()];
+      count += !candidates.empty() && *chosen[tensor->id()] != candidates[0];
+    }
+    return count;
   }
 
   // Takes the present choice as the best one where it is better by that factor.
@@ -70,6 +80,7 @@ class Chooser {
       std::fill(choice_.begin(), choice_.end(), k);
       EC_TRY(const bool better, is_better_choice(kForAll));
       if (better) best = k;
+      if (k == 0) widest_ = sum_of(best_);
     }
     std::fill(choice_.begin(), choice_.end(), best);
     return {};
@@ -123,12 +134,13 @@ class Chooser {
   std::vector<size_t> choice_;     // by group
   std::vector<bool> kept_;         // groups that keep their extremes
   std::vector<OutputError> best_;  // by part; empty before the first run
+  OutputError widest_;
 };
 
 }  // namespace
 
-Result<Ranges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
-                             Trial& trial, size_t runs) {
+Result<ChosenRanges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
+                                   Trial& trial, size_t runs) {
   return Chooser(graph, plan, run, trial, runs).choose();
 }
 

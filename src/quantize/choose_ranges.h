@@ -6,9 +6,16 @@
 
 namespace ec::quantize {
 
+struct ChosenRanges {
+  Ranges ranges;
+  // With the first candidates of all, the widest, and as chosen; no signal where nothing was tried.
+  OutputError widest, chosen;
+  size_t narrowed = 0;  // tensors that have another range than the widest
+};
+
 // Tries the candidates of all tensors together first, then of one group of tensors at a time, those
 // whose candidates differ most first, until `runs` runs of the network are used up.
-Result<Ranges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
-                             Trial& trial, size_t runs);
+Result<ChosenRanges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
+                                   Trial& trial, size_t runs);
 
 }  // namespace ec::quantize

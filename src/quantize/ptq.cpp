@@ -56,15 +56,6 @@ Status refuse_quantized(const Graph& graph) {
   return {};
 }
 
-OutputError sum_of(std::span<const OutputError> parts) {
-  OutputError sum;
-  for (const OutputError& part : parts) {
-    sum.noise += part.noise;
-    sum.signal += part.signal;
-  }
-  return sum;
-}
-
 class PtqRun {
  public:
   PtqRun(const Graph& graph, const QuantizeRequest& request, DiagnosticSink& sink)
@@ -215,7 +206,14 @@ class PtqRun {
 
   Status assign() {
     EC_CHECK_OK(open_trial());
-    EC_TRY(run_.ranges, choose_ranges(*graph_, plan_, run_, *trial_, trial_runs()));
+    EC_TRY(ChosenRanges chosen, choose_ranges(*graph_, plan_, run_, *trial_, trial_runs()));
+    run_.ranges = std::move(chosen.ranges);
+    if (chosen.widest.signal > 0)
+      report().methods.push_back({"choose-ranges", chosen.narrowed > 0, chosen.widest.sqnr_db(),
+                                  chosen.chosen.sqnr_db(),
+                                  fmt::format("{} ranges narrower than what was seen, tried at the "
+                                              "outputs",
+                                              chosen.narrowed)});
     EC_TRY(params_, assign_parameters(*graph_, plan_, run_.ranges));
     return {};
   }
@@ -235,6 +233,8 @@ class PtqRun {
     for (const Operation* op : graph_->topological())
       if (weights_[op->id()] && weights_[op->id()]->widened)
         report().widened_weights.push_back(op->input(weights_[op->id()]->operand)->name());
+    EC_TRY(errors_, errors_with(weights_));
+    EC_CHECK_OK(report_channels());
     EC_CHECK_OK(improve_weights(
         "correct-bias", "mean error of rounded weights", request_.methods.correct_bias, {},
         [&]() -> Result<LayerWeights> { return correct_biases(*graph_, plan_, run_, weights_); }));
@@ -255,12 +255,28 @@ class PtqRun {
         });
   }
 
+  // What a scale for each channel of the weights is worth.
+  Status report_channels() {
+    const auto layers = std::count_if(weights_.begin(), weights_.end(), [](const auto& weights) {
+      return weights && weights->params.per_channel();
+    });
+    if (layers == 0) return {};
+    PlanOptions options = options_;
+    options.weights_per_tensor = true;
+    const Plan plan = make_plan(*graph_, *request_.target, options);
+    EC_TRY(const std::vector<OutputError> joined,
+           errors_with(round_weights(*graph_, plan, params_)));
+    report().methods.push_back({"per-channel-weights", true, sum_of(joined).sqnr_db(),
+                                sum_of(errors_).sqnr_db(),
+                                fmt::format("a scale for each channel, {} layers", layers)});
+    return {};
+  }
+
   // Where the rounding of weights makes a part of the noise, and takes no longer than the rest.
   Result<bool> adapting_may_help() {
     if (!request_.high_effort && adapting_work(*graph_, weights_, {}) > kAdaptWork) return false;
-    EC_TRY(const std::vector<OutputError> rounded, errors_with(weights_));
     EC_TRY(const std::vector<OutputError> exact, errors_with(LayerWeights(weights_.size())));
-    return sum_of(exact).noise < kWeightsMatter * sum_of(rounded).noise;
+    return sum_of(exact).noise < kWeightsMatter * sum_of(errors_).noise;
   }
 
   // Takes what a method makes of the weights where it is asked for or measured to help.
@@ -268,16 +284,16 @@ class PtqRun {
   Status improve_weights(std::string method, std::string note, Switch wanted,
                          const Worthwhile& worthwhile, F&& make) {
     if (wanted == Switch::Off) return {};
-    tried_.push_back(std::make_unique<LayerWeights>());
-    EC_TRY(*tried_.back(), make());
+    EC_TRY(LayerWeights tried, make());
     MethodGain gain{std::move(method), false, 0, 0, std::move(note)};
-    EC_TRY(const std::vector<OutputError> before, errors_with(weights_));
-    EC_TRY(const std::vector<OutputError> after, errors_with(*tried_.back()));
-    gain.before_db = sum_of(before).sqnr_db();
+    EC_TRY(std::vector<OutputError> after, errors_with(tried));
+    gain.before_db = sum_of(errors_).sqnr_db();
     gain.after_db = sum_of(after).sqnr_db();
-    gain.applied = wanted == Switch::On || is_better(after, before, worthwhile);
+    gain.applied = wanted == Switch::On || is_better(after, errors_, worthwhile);
     report().methods.push_back(gain);
-    if (gain.applied) weights_.swap(*tried_.back());
+    if (!gain.applied) return {};
+    weights_ = std::move(tried);
+    errors_ = std::move(after);
     return {};
   }
 
@@ -347,7 +363,7 @@ class PtqRun {
   std::unique_ptr<Trial> trial_;
   FormParams params_;
   LayerWeights weights_;
-  std::vector<std::unique_ptr<LayerWeights>> tried_;  // the trial keeps layers of all
+  std::vector<OutputError> errors_;  // with those weights, by part of the samples
   QuantizeResult result_;
   Steps steps_{kSteps, result_.report};
 };

@@ -36,6 +36,15 @@ double OutputError::sqnr_db() const {
   return signal <= 0 ? 0 : std::min(kBest, 10 * std::log10(signal / noise));
 }
 
+OutputError sum_of(std::span<const OutputError> parts) {
+  OutputError sum;
+  for (const OutputError& part : parts) {
+    sum.noise += part.noise;
+    sum.signal += part.signal;
+  }
+  return sum;
+}
+
 Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads) {
   std::unique_ptr<Trial> trial(new Trial(graph, plan));
   const bool small = work_of_run(graph) <= kSmallRun;

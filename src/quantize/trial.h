@@ -16,6 +16,7 @@ struct OutputError {
   double noise = 0, signal = 0;  // each output's share weighs the same
   double sqnr_db() const;
 };
+OutputError sum_of(std::span<const OutputError> parts);
 
 // What a choice has to reach: the noise of all parts lowered by the first factor, of none raised by
 // more than the second. What clips a rare large value looks good wherever that value does not come.

@@ -109,9 +109,9 @@ TEST(AdaptRoundingMethod, IsMeasuredWhenAskedFor) {
   QuantizeRequest request = plain_request();
   request.methods.adapt_rounding = Switch::On;
   const Quantized quantized = quantize_text(std::move(graph), request);
-  ASSERT_EQ(quantized.result.report.methods.size(), 1u);
-  EXPECT_EQ(quantized.result.report.methods[0].method, "adapt-rounding");
-  EXPECT_TRUE(quantized.result.report.methods[0].applied);
+  ASSERT_FALSE(quantized.result.report.methods.empty());
+  EXPECT_EQ(quantized.result.report.methods.back().method, "adapt-rounding");
+  EXPECT_TRUE(quantized.result.report.methods.back().applied);
 }
 
 }  // namespace

@@ -49,6 +49,44 @@ TEST(Methods, DefaultIsNotWorseThanPlainRanges) {
   EXPECT_EQ(best.result.report.method, "auto");
 }
 
+TEST(Methods, EachTellsWhatItIsWorth) {
+  // A channel with weights far larger than the others', which its bias keeps at zero: one scale for
+  // all would lose the others.
+  auto graph = with_weights(kLayers);
+  const auto change = [&](const char* name, auto f) {
+    Tensor* tensor = graph->find_tensor(name);
+    std::vector<float> values(tensor->values<float>().begin(), tensor->values<float>().end());
+    f(values);
+    graph->set_constant_data(tensor, tensor->type(), Blob::copy_of(std::span<const float>(values)));
+  };
+  change("w2", [](std::vector<float>& w) {
+    for (size_t i = 0; i < w.size() / 8; ++i) w[i] *= 100;
+  });
+  change("b2", [](std::vector<float>& b) { b[0] = -1e4f; });
+  QuantizeRequest request;
+  request.target = find_target_spec("tflite");
+  const auto gain_of = [](const Quantized& q, std::string_view name) -> const MethodGain* {
+    for (const MethodGain& gain : q.result.report.methods)
+      if (gain.method == name) return &gain;
+    return nullptr;
+  };
+  const Quantized q = quantize_text(graph->clone(), request);
+  const MethodGain* channels = gain_of(q, "per-channel-weights");
+  ASSERT_NE(channels, nullptr);
+  EXPECT_TRUE(channels->applied);
+  EXPECT_GT(channels->after_db, channels->before_db + 3);
+  const MethodGain* ranges = gain_of(q, "choose-ranges");
+  ASSERT_NE(ranges, nullptr);
+  EXPECT_GE(ranges->after_db, ranges->before_db);
+  EXPECT_EQ(ranges->applied, ranges->after_db > ranges->before_db);
+
+  request.weights_per_tensor = true;
+  request.method = "minmax";
+  const Quantized plain = quantize_text(graph->clone(), request);
+  EXPECT_EQ(gain_of(plain, "per-channel-weights"), nullptr);
+  EXPECT_EQ(gain_of(plain, "choose-ranges"), nullptr);
+}
+
 TEST(Methods, SharesOfAllLayersMakeOne) {
   const Quantized q = quantize_text(with_weights(kLayers), plain_request());
   double sum = 0;
