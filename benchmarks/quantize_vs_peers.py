@@ -72,28 +72,30 @@ def picture_model(path: pathlib.Path):
     return (OnnxModel if path.suffix == ".onnx" else PictureModel)(path)
 
 
-def chance(gained: int, lost: int) -> float:
-    """How likely answers that change by chance alone come out at least this unevenly (exact McNemar test)."""
-    changed = gained + lost
-    return min(1.0, 2 * sum(math.comb(changed, k) for k in range(min(gained, lost) + 1)) / 2**changed)
+def chance(right: list[bool], other: list[bool]) -> float:
+    """How likely two networks that are right equally often differ at least as much in these answers (exact McNemar test)."""
+    gained = sum(a and not b for a, b in zip(right, other))
+    changed = sum(a != b for a, b in zip(right, other))
+    return min(1.0, 2 * sum(math.comb(changed, k) for k in range(min(gained, changed - gained) + 1)) / 2**changed)
 
 
 def judge(path: pathlib.Path, exact: list[np.ndarray], inputs: list[np.ndarray], labels: list[int]) -> dict:
     model = picture_model(path)
-    right = same = gained = lost = 0
+    right = []
+    same = gained = lost = 0
     noise = signal = 0.0
     for x, label, wanted in zip(inputs, labels, exact):
         got = model(x).astype(np.float64)
         answer, float_answer = got.argmax(), wanted.argmax()
-        right += int(answer == label)
+        right.append(bool(answer == label))
         same += int(answer == float_answer)
         gained += int(answer == label != float_answer)
         lost += int(answer != label == float_answer)
         noise += float(np.sum((got - wanted) ** 2))
         signal += float(np.sum(wanted**2))
     count = len(inputs)
-    return {"top1": right / count, "agreement": same / count, "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0,
-            "changed": f"+{gained} -{lost}", "chance": chance(gained, lost)}
+    return {"top1": sum(right) / count, "agreement": same / count, "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0,
+            "changed": f"+{gained} -{lost}", "right": right}
 
 
 class Table:
@@ -101,12 +103,18 @@ class Table:
 
     def __init__(self, args):
         self.args, self.rows = args, []
+        self.ours = None  # which answers of our network are right
 
     def add(self, key: dict, make) -> None:
         if self.args.tool and not any(fnmatch.fnmatch(key["tool"], glob) for glob in self.args.tool):
             return
         try:
             row = key | make()
+            right = row.pop("right", None)
+            if key["tool"] == "ours":
+                self.ours = right
+            elif right and self.ours:
+                row["chance"] = chance(right, self.ours)
         except (RuntimeError, ValueError, OSError) as error:
             row = key | {"error": str(error).replace("\n", " ")[-160:]}
         self.rows.append(row)
@@ -254,7 +262,7 @@ def main() -> int:
              f"{setup} {args.threads} threads for ours, as many as they like for the others. Seconds are those of the quantiser "
              "without imports of Python (of CPU: of all its threads together), peak MB those of its whole process. We read and prepare the pictures within that time, "
              "the others get arrays. Answers put right and wrong are those that differ from the float network's; chance is how likely "
-             "so many changed answers come out at least as uneven when each is as likely right as wrong (exact McNemar test)."]
+             "top-1 would differ from ours at least as much if both were right equally often (exact McNemar test)."]
     for part in COLUMNS:
         if part in results:
             lines += markdown(part, results[part])

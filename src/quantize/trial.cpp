@@ -9,9 +9,10 @@
 namespace ec::quantize {
 namespace {
 
-// Up to this, threads spend more time on waiting for each other than on the work of one run, and
-// a copy of the packed weights per thread is small.
+// Up to this, threads spend more time on waiting for each other than on the work of one run. Each
+// runner has packed weights and activations of its own, so that there are not many of them.
 constexpr double kSmallRun = 1e9;
+constexpr int kMostRunners = 8;
 
 }  // namespace
 
@@ -48,7 +49,7 @@ OutputError sum_of(std::span<const OutputError> parts) {
 Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads) {
   std::unique_ptr<Trial> trial(new Trial(graph, plan));
   const bool small = work_of_run(graph) <= kSmallRun;
-  trial->team_ = std::make_unique<kernels::ThreadPool>(small ? threads : 1);
+  trial->team_ = std::make_unique<kernels::ThreadPool>(small ? std::min(threads, kMostRunners) : 1);
   for (int i = 0; i < trial->team_->threads(); ++i) {
     EC_TRY(auto runner,
            RoundedRunner::create(graph, plan,
