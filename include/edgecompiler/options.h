@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,8 +92,8 @@ struct CompileOptions {
   // Cuts the model into this many files, one per Edge TPU of a pipeline. 0: one file.
   int segments = 0;
 
-  // Threads of a session; 0: one per core.
-  int threads = 1;
+  // Threads to compute with; 0: one per core. Not given: one for sessions, one per core to quantise.
+  std::optional<int> threads;
   // Run with the reference kernels only: slow, simple, what everything else is compared with.
   bool reference = false;
 };

@@ -82,7 +82,7 @@ CompileOptions compile_options(const Options& given) {
   number("min_sqnr", options.min_sqnr);
   number("edgetpu_runtime", options.edgetpu_runtime);
   number("segments", options.segments);
-  number("threads", options.threads);
+  if (given.numbers.contains("threads")) number("threads", options.threads.emplace());
   options.mean = value_of(given.numbers, "mean", {});
   options.std = value_of(given.numbers, "std", {});
   flag("keep_io_layout", options.keep_io_layout);

@@ -54,7 +54,7 @@ Result<SessionPtr> prepare(const Graph& graph, const CompileOptions& options,
   EC_TRY([[maybe_unused]] const PipelineReport report,
          optimize(*copy, options, options.reference ? "none" : "runtime", sink));
   SessionOptions session_options;
-  session_options.threads = options.threads;
+  session_options.threads = options.threads.value_or(1);
   session_options.reference = options.reference;
   return Session::create(std::move(copy), session_options);
 }

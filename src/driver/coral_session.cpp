@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/edgetpu/tflite_library.h"
+#include "support/threads.h"
 
 namespace ec {
 namespace {
@@ -61,7 +62,7 @@ Result<CoralSession> open_on_coral(const Blob& file, const Graph& interface, int
             "connect a Coral device, or run the .tflite file that the code was compiled from on "
             "the CPU");
   const edgetpu::Device& device = devices.front();
-  const int used = std::max(1, threads);
+  const int used = threads_for(threads);
   EC_TRY(edgetpu::DeviceModel model, edgetpu::DeviceModel::open(file, driver, device, used));
   EC_CHECK_OK(check_interface(model.inputs(), described(interface.inputs()), "inputs"));
   EC_CHECK_OK(check_interface(model.outputs(), described(interface.outputs()), "outputs"));

@@ -7,6 +7,7 @@
 #include "driver/statistics.h"
 #include "quantize/calibration/channels_last.h"
 #include "support/strings.h"
+#include "support/threads.h"
 
 namespace ec {
 namespace {
@@ -79,7 +80,7 @@ Result<quantize::QuantizeRequest> request_of(const CompileOptions& options,
   if (options.min_sqnr >= 0) request.budget.min_sqnr = options.min_sqnr;
   request.wanted_samples = static_cast<size_t>(options.calibration_samples);
   request.keep_float = options.keep_float;
-  request.threads = options.threads;
+  request.threads = threads_for(options.threads.value_or(0));
   return request;
 }
 

@@ -22,7 +22,7 @@ Status open_code(const std::filesystem::path& path, const Graph& graph, const Ta
             "run it with --target coral on a machine with the device, or run the .tflite file "
             "that it was compiled from");
   EC_TRY(const Blob file, map_file(path));
-  Result<CoralSession> session = open_on_coral(file, graph, options.threads);
+  Result<CoralSession> session = open_on_coral(file, graph, options.threads.value_or(1));
   if (!session) return std::move(session).error().file(path.string());
   opened.session = std::move(session->session);
   opened.device = std::move(session->device);
@@ -45,7 +45,7 @@ Result<OpenedSession> open_session(const std::filesystem::path& path, const Comp
     EC_TRY(opened.passes,
            optimize(*model.graph, options, options.reference ? "none" : "runtime", sink));
     SessionOptions session;
-    session.threads = options.threads;
+    session.threads = options.threads.value_or(1);
     session.reference = options.reference;
     session.profile = profile;
     Result<std::unique_ptr<Session>> created = Session::create(std::move(model.graph), session);

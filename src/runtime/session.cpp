@@ -5,12 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <thread>
 
 #include "runtime/fill.h"
 #include "support/progress.h"
 #include "support/rounding.h"
 #include "support/strings.h"
+#include "support/threads.h"
 
 namespace ec {
 
@@ -117,8 +117,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
                                                  const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session());
   session->describe_interface(*graph);
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  session->threads_ = options.threads > 0 ? options.threads : std::max(1, cores);
+  session->threads_ = threads_for(options.threads);
   ExecutorOptions executor;
   executor.reference = options.reference;
   executor.isa = options.isa;

@@ -10,12 +10,18 @@
 #include "support/result.h"
 #include "support/sha256.h"
 #include "support/strings.h"
+#include "support/threads.h"
 #include "temporary_directory.h"
 
 namespace ec {
 namespace {
 
 namespace fs = std::filesystem;
+
+TEST(Threads, NoneWantedMeansOnePerCore) {
+  EXPECT_EQ(threads_for(3), 3);
+  EXPECT_EQ(threads_for(0), std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+}
 
 class TempDir : public ::testing::Test {
  protected:

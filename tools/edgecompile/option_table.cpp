@@ -306,7 +306,7 @@ constexpr OptionDef kOptions[] = {
     {"seed", 0, "N", "Run", kSession, Complete::Nothing,
      "seed of random inputs (default: 0)", set_seed},
     {"threads", 0, "N", "Run", VerbSet(Verb::Run, Verb::Bench, Verb::Compile, Verb::Quantize, Verb::Evaluate), Complete::Nothing,
-     "threads to compute with; 0: one per core (default: 1)", set_threads},
+     "threads to compute with; 0: one per core (default: 1 to run, one per core to quantise)", set_threads},
     {"reference", 0, "", "Run", kSession, Complete::Nothing,
      "use the reference kernels only and no optimisation: slow, the yardstick for everything else",
      [](Settings& s, std::string_view) { return s.compile.reference = true, Status(); }},
