@@ -42,6 +42,8 @@ NETWORKS = {
 
 # 16-bit kernels of LiteRT are slow, and any image that differs would show.
 FEWER_IMAGES = {"mobilenet_v2_per_tensor": 300, "mobilenet_v2_a16w8": 100}
+# For the session next to the reference kernels, which are slow, by size of the pictures.
+SESSION_IMAGES = {224: 3, 32: 50}
 
 
 def pictures_of(kind):
@@ -55,15 +57,29 @@ def compile_to(tool, model, output, size, *options):
     return program.report(tool, model, "-t", "tflite", "-o", output, "--input-shape", f"1x3x{size}x{size}", *options)
 
 
-def same_as_reference(path, samples):
-    """Whether our session and LiteRT's reference kernels give the same bits."""
+def session_against_reference(path, samples):
+    """Our session next to LiteRT's reference kernels: answers with the same bits, with the same prediction, largest difference."""
     reference = PictureModel(path, reference=True)
+    same_bits = same_answer = 0
+    largest = 0.0
     with InferenceSession(str(path)) as session:
         for pixels in samples:
             (got,) = session.run({session.inputs[0].name: pixels[None]}).values()
-            if not np.array_equal(got.reshape(-1), reference(pixels)):
-                return False
-    return True
+            got, wanted = got.reshape(-1), reference(pixels)
+            same_bits += np.array_equal(got, wanted)
+            same_answer += got.argmax() == wanted.argmax()
+            largest = max(largest, float(np.abs(got - wanted).max()))
+    return {"images": len(samples), "same_bits": int(same_bits), "same_answer": int(same_answer), "largest": largest}
+
+
+def session_holds(session, quantization):
+    """Integers are the same in every bit. Float operations between them (normalisations of transformers) differ in the last
+    bit, which now and then moves a value over the border between two steps: one step of the output at most."""
+    if quantization["float_operations"] == 0:
+        return session["same_bits"] == session["images"]
+    output = quantization["accuracy"]["outputs"][0]["name"]
+    step = next(layer["scale"] for layer in quantization["accuracy"]["layers"] if layer["tensor"] == output)
+    return session["same_answer"] == session["images"] and session["largest"] <= 1.01 * step
 
 
 def check(name, tool, folder, limit):
@@ -94,10 +110,10 @@ def check(name, tool, folder, limit):
         "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0, "seconds": round(seconds, 1),
         "integer_operations": quantization["integer_operations"], "float_operations": quantization["float_operations"],
         "predicted": quantization["accuracy"]["outputs"][0],
-        "session_equals_reference": same_as_reference(integers, [pictures.pixels(file, kind) for file, _ in test[:3]]),
+        "session": session_against_reference(integers, [pictures.pixels(file, kind) for file, _ in pictures.every_few(test, SESSION_IMAGES[size])]),
     }
     row["ok"] = bool(row["agreement"] >= agreement_mark and row["sqnr_db"] >= sqnr_mark
-                     and row["session_equals_reference"])
+                     and session_holds(row["session"], quantization))
     return row
 
 
