@@ -35,7 +35,7 @@ constexpr StepInfo kSteps[] = {
 };
 
 // The search for ranges may take this many products, in at least and at most so many runs.
-constexpr double kTrialWork = 2.4e11, kHighEffort = 16;
+constexpr double kTrialWork = 1.2e11, kHighEffort = 16;
 constexpr size_t kFewestRuns = 256, kMostRuns = 8192;
 // Samples that decide: enough that a choice holds for others, few enough that several choices can
 // be tried.
