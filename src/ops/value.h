@@ -10,7 +10,9 @@
 
 namespace ec {
 
-int64_t count_elements(std::span<const int64_t> shape);  // shapes here are checked: no overflow
+// Whole shapes here are checked and have room; parts of the shape of an empty tensor may not, and
+// count as the largest number.
+int64_t count_elements(std::span<const int64_t> shape);
 
 struct ConstView {
   DType dtype = DType::F32;

@@ -194,9 +194,10 @@ Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
                                std::initializer_list<const Operation*> from) {
   if (is_identity(perm)) return x;
   if (x->is_constant()) {
+    auto quant = x->type().quant;  // x goes away where nothing else reads it
     EC_TRY(Tensor * constant,
            rewriter.add_folded(OpKind::Transpose, {x}, TransposeAttrs{.perm = perm}));
-    if (auto quant = x->type().quant) {
+    if (quant) {
       if (quant->per_channel())
         quant->axis = static_cast<int32_t>(inverse(perm)[static_cast<size_t>(quant->axis)]);
       rewriter.graph().set_quant(constant, std::move(quant));

@@ -41,18 +41,15 @@ class OutputComparison {
 
 class Comparison {
  public:
-  Comparison(const Graph& graph, const Plan& plan, const Conversion& simulated,
-             const FormParams& params)
-      : graph_(graph),
-        plan_(plan),
-        params_(params),
-        stored_(graph.tensor_id_bound()),
-        errors_(graph.tensor_id_bound()),
-        source_id_(simulated.graph->tensor_id_bound(), kNone),
-        outputs_(graph) {
-    for (uint32_t id = 0; id < simulated.quantized.size(); ++id) {
-      const Tensor* tensor = simulated.quantized[id];
-      if (tensor != nullptr && plan.observed[id]) source_id_[tensor->id()] = id;
+  explicit Comparison(const Simulation& of)
+      : of_(of),
+        stored_(of.graph.tensor_id_bound()),
+        errors_(of.graph.tensor_id_bound()),
+        source_id_(of.simulated.graph->tensor_id_bound(), kNone),
+        outputs_(of.graph) {
+    for (uint32_t id = 0; id < of.simulated.quantized.size(); ++id) {
+      const Tensor* tensor = of.simulated.quantized[id];
+      if (tensor != nullptr && of.plan.observed[id]) source_id_[tensor->id()] = id;
     }
   }
 
@@ -70,15 +67,15 @@ class Comparison {
 
   void see_float(const Tensor& tensor, const ConstView& value) {
     std::vector<int16_t>& stored = stored_[tensor.id()];
-    const FormId form = plan_.stored_form(&tensor);
-    if (value.dtype != DType::F32 || !params_[form]) return;
-    const auto expected = value.as<float>();
+    const FormId form = of_.plan.stored_form(&tensor);
+    if (value.dtype != DType::F32 || !of_.params[form]) return;
+    const std::span<const float> expected = as_read(tensor, value.as<float>(), read_);
     if (stored.size() != expected.size() || stored.empty()) return;
-    const QuantParams& params = *params_[form];
+    const QuantParams& params = *of_.params[form];
     const DType dtype = activation_type(width_of(form));
     const auto lowest = static_cast<int32_t>(lowest_integer(dtype));
     const auto highest = static_cast<int32_t>(highest_integer(dtype));
-    row_.resize(expected.size());
+    got_.resize(expected.size());
     ErrorStatistics& error = errors_[tensor.id()];
     // Channels with parameters of their own are the last dimension.
     const size_t channels = params.scales.size();
@@ -89,11 +86,11 @@ class Comparison {
       const float low = scale * (static_cast<float>(lowest - zero) - 0.5f);
       const float high = scale * (static_cast<float>(highest - zero) + 0.5f);
       for (size_t i = c; i < stored.size(); i += channels) {
-        row_[i] = scale * static_cast<float>(stored[i] - zero);
+        got_[i] = scale * static_cast<float>(stored[i] - zero);
         error.clipped += expected[i] < low || expected[i] > high;
       }
     }
-    error.add(expected, row_);
+    error.add(expected, as_read(tensor, got_, got_));
     stored.clear();
   }
 
@@ -104,7 +101,7 @@ class Comparison {
   AccuracyReport report() const {
     AccuracyReport report;
     const auto describe = [&](const Tensor* tensor, std::string_view name, std::string_view op) {
-      const QuantParams& params = *params_[plan_.stored_form(tensor)];
+      const QuantParams& params = *of_.params[of_.plan.stored_form(tensor)];
       LayerAccuracy layer;
       layer.name = name;
       layer.op = op;
@@ -116,10 +113,10 @@ class Comparison {
       layer.error = errors_[tensor->id()];
       return layer;
     };
-    for (const Tensor* input : graph_.inputs())
+    for (const Tensor* input : of_.graph.inputs())
       if (errors_[input->id()].count > 0)
         report.inputs.push_back(describe(input, input->name(), "input"));
-    for (const Operation* op : graph_.topological())
+    for (const Operation* op : of_.graph.topological())
       for (const Tensor* tensor : op->outputs()) {
         if (errors_[tensor->id()].count == 0) continue;
         report.layers.push_back(describe(tensor, op->location().name(), op->def().name));
@@ -132,14 +129,23 @@ class Comparison {
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  const Graph& graph_;
-  const Plan& plan_;
-  const FormParams& params_;
+  // Without what the readers cannot tell from the ends of what they need.
+  std::span<const float> as_read(const Tensor& tensor, std::span<const float> values,
+                                 std::vector<float>& read) const {
+    const std::optional<Range>& needed = of_.needed[tensor.id()];
+    if (!needed) return values;
+    read.resize(values.size());
+    std::transform(values.begin(), values.end(), read.begin(),
+                   [&](float value) { return std::clamp(value, needed->min, needed->max); });
+    return read;
+  }
+
+  const Simulation& of_;
   std::vector<std::vector<int16_t>> stored_;  // of this sample, by source tensor
   std::vector<ErrorStatistics> errors_;
   std::vector<uint32_t> source_id_;  // by tensor of the simulated graph
   OutputComparison outputs_;
-  std::vector<float> row_;
+  std::vector<float> read_, got_;
 };
 
 Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, TensorObserver observer,
@@ -225,20 +231,18 @@ std::optional<double> Agreement::share() const {
 
 namespace {
 
-Result<AccuracyReport> compare_runs(const Graph& graph, const Plan& plan,
-                                    const Conversion& simulated, const FormParams& params,
-                                    SampleSource& source, std::span<const size_t> samples,
-                                    int threads) {
-  Comparison comparison(graph, plan, simulated, params);
+Result<AccuracyReport> compare_runs(const Simulation& of, SampleSource& source,
+                                    std::span<const size_t> samples, int threads) {
+  Comparison comparison(of);
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto rounded, executor_of(
-                                 *simulated.graph,
+                                 *of.simulated.graph,
                                  [&](const Tensor& tensor, const ConstView& value) {
                                    comparison.see_quantized(tensor, value);
                                  },
                                  pool));
   EC_TRY(const auto exact, executor_of(
-                               graph,
+                               of.graph,
                                [&](const Tensor& tensor, const ConstView& value) {
                                  comparison.see_float(tensor, value);
                                },
@@ -248,7 +252,7 @@ Result<AccuracyReport> compare_runs(const Graph& graph, const Plan& plan,
     std::vector<ConstView> views;
     for (const Value& value : values) views.push_back(value.view());
     EC_TRY(const std::vector<Value> got, rounded->run(views));
-    for (size_t i = 0; i < views.size(); ++i) comparison.see_float(*graph.inputs()[i], views[i]);
+    for (size_t i = 0; i < views.size(); ++i) comparison.see_float(*of.graph.inputs()[i], views[i]);
     EC_TRY(const std::vector<Value> expected, exact->run(views));
     comparison.see_outputs(expected, got);
   }
@@ -280,15 +284,11 @@ Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
 
 }  // namespace
 
-Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
-                                        const Conversion& simulated, const FormParams& params,
-                                        SampleSource& source, std::span<const size_t> samples,
-                                        int threads) {
-  const auto measure = [&] {
-    return compare_runs(graph, plan, simulated, params, source, samples, threads);
-  };
+Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
+                                        std::span<const size_t> samples, int threads) {
+  const auto measure = [&] { return compare_runs(simulation, source, samples, threads); };
   Measurements* measurements = source.measurements();
-  return measurements != nullptr ? measurements->accuracy(graph, measure) : measure();
+  return measurements != nullptr ? measurements->accuracy(simulation.graph, measure) : measure();
 }
 
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,

@@ -76,13 +76,20 @@ struct AccuracyReport {
   std::vector<const LayerAccuracy*> ranked() const;
 };
 
-// Runs the float graph and `simulated` (made from it) side by side. Tensors in front of a fused
-// activation are left out: they hold the range behind it. Memory: one sample's quantised
-// activations.
-Result<AccuracyReport> measure_accuracy(const Graph& graph, const Plan& plan,
-                                        const Conversion& simulated, const FormParams& params,
-                                        SampleSource& source, std::span<const size_t> samples,
-                                        int threads);
+// A float graph and what was made from it.
+struct Simulation {
+  const Graph& graph;
+  const Plan& plan;
+  const Conversion& simulated;
+  const FormParams& params;
+  const std::vector<std::optional<Range>>& needed;  // by tensor id; see CalibrationRun
+};
+
+// Runs both graphs side by side. Tensors in front of a fused activation are left out: they hold the
+// range behind it. Of the others counts what their readers tell apart. Memory: one sample's
+// quantised activations.
+Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
+                                        std::span<const size_t> samples, int threads);
 
 // The outputs alone, of any graph with the same interface.
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,

@@ -68,8 +68,8 @@ class Search {
     EC_TRY(const Conversion simulated,
            convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     EC_TRY(const AccuracyReport accuracy,
-           measure_accuracy(given_.graph, r.plan, simulated, r.params, *given_.samples,
-                            given_.held_out, given_.threads));
+           measure_accuracy({given_.graph, r.plan, simulated, r.params, given_.run.needed},
+                            *given_.samples, given_.held_out, given_.threads));
     Outcome outcome;
     outcome.sqnr_db = 120;
     for (const OutputAccuracy& output : accuracy.outputs) {

@@ -9,6 +9,7 @@
 
 #include "ops/op_kind.h"
 #include "quantize/measurements.h"
+#include "quantize/needed_ranges.h"
 #include "runtime/executor.h"
 #include "support/strings.h"
 
@@ -175,22 +176,17 @@ class InputWatch {
   size_t count_ = 0;
 };
 
-// What a minimum with constants cuts off needs no room in front of it.
-void leave_out_what_is_cut(const Graph& graph, CalibrationRun& run) {
-  for (const Operation* op : graph.topological()) {
-    if (op->kind() != OpKind::Min || op->inputs().size() != 2) continue;
-    const size_t constant = op->input(0)->is_constant() ? 0 : 1;
-    const Tensor *bounds = op->input(constant), *cut = op->input(1 - constant);
-    if (!bounds->is_constant() || bounds->dtype() != DType::F32 || !graph.has_single_use(cut) ||
-        !run.extremes[cut->id()])
-      continue;
-    bool finite = true;
-    const Range range = range_of(bounds->values<float>(), finite);
-    if (!finite) continue;
-    const auto limit = [&](Range& seen) { seen.max = std::clamp(range.max, seen.min, seen.max); };
-    limit(*run.ranges[cut->id()]);
-    limit(*run.extremes[cut->id()]);
-    for (Range& candidate : run.candidates[cut->id()]) limit(candidate);
+void leave_out_what_is_not_needed(const Graph& graph, const Plan& plan, CalibrationRun& run) {
+  run.needed = needed_ranges(graph, plan, run.extremes);
+  for (size_t id = 0; id < run.needed.size(); ++id) {
+    if (!run.needed[id]) continue;
+    const auto limit = [&, needed = *run.needed[id]](Range& range) {
+      range = {std::clamp(range.min, needed.min, needed.max),
+               std::clamp(range.max, needed.min, needed.max)};
+    };
+    limit(*run.ranges[id]);
+    limit(*run.extremes[id]);
+    for (Range& candidate : run.candidates[id]) limit(candidate);
   }
 }
 
@@ -248,7 +244,6 @@ Result<CalibrationRun> watch_samples(const Graph& graph, const Plan& plan, Sampl
   }
   CalibrationRun run;
   watch.fill(run);
-  leave_out_what_is_cut(graph, run);
   for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());
   run.samples = samples.size();
   return run;
@@ -263,6 +258,7 @@ Result<CalibrationRun> calibrate(const Graph& graph, const Plan& plan, SampleSou
   Measurements* measurements = source.measurements();
   EC_TRY(CalibrationRun run,
          measurements != nullptr ? measurements->calibration(graph, plan, measure) : measure());
+  leave_out_what_is_not_needed(graph, plan, run);
   add_channel_ranges(graph, plan, run);
   return run;
 }

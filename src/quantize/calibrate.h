@@ -22,7 +22,9 @@ struct ChannelStatistics {
 
 struct CalibrationRun {
   Ranges ranges;    // by tensor id: what the method says
-  Ranges extremes;  // by tensor id: what was seen
+  Ranges extremes;  // by tensor id: what was seen, as far as it is needed
+  // By tensor id: what its readers tell apart; empty where that is everything.
+  std::vector<std::optional<Range>> needed;
   // By tensor id: ranges of several methods, the first as in `ranges`.
   std::vector<std::vector<Range>> candidates;
   // By tensor id, of what layers with weights read.

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace ec::quantize {
 namespace {
 
 // A range has to reduce the noise by this much: smaller gains are those of the samples tried, not
 // of samples to come.
-constexpr Worthwhile kForAll{0.97, std::numeric_limits<double>::infinity()}, kForOne{0.95, 1.02};
+constexpr Worthwhile kForAll{0.97, std::numeric_limits<double>::infinity()}, kForKind{0.97, 1.02},
+    kForOne{0.95, 1.02}, kConfirmed{0.97, std::numeric_limits<double>::infinity()};
 
 class Chooser {
  public:
@@ -29,7 +31,8 @@ class Chooser {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, run_.ranges));
     weights_ = round_weights(graph_, plan_, params);
     EC_CHECK_OK(try_all_alike());
-    for (const FormId group : by_difference()) EC_CHECK_OK(try_group(group));
+    EC_CHECK_OK(try_kinds());
+    EC_CHECK_OK(try_each_group());
     return ChosenRanges{ranges(), widest_, sum_of(best_), count_narrowed()};
   }
 
@@ -56,12 +59,13 @@ class Chooser {
     return count;
   }
 
-  // Takes the present choice as the best one where it is better by that factor.
-  Result<bool> is_better_choice(const Worthwhile& worthwhile) {
+  // Takes the present choice as the best one where it is better by that factor, judged by the first
+  // parts.
+  Result<bool> is_better_choice(const Worthwhile& worthwhile, size_t parts) {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
     const Rounding rounding = round_all(graph_, plan_, params, weights_);
     std::vector<OutputError> errors;
-    for (size_t part = 0; part < trial_.parts(); ++part) {
+    for (size_t part = 0; part < parts; ++part) {
       if (runs_left_ < trial_.samples_of_part(part)) return false;
       runs_left_ -= trial_.samples_of_part(part);
       EC_TRY(const OutputError error, trial_.measure_part(rounding, part));
@@ -78,7 +82,7 @@ class Chooser {
     size_t best = 0;
     for (size_t k = 0; k < num_candidates_; ++k) {
       std::fill(choice_.begin(), choice_.end(), k);
-      EC_TRY(const bool better, is_better_choice(kForAll));
+      EC_TRY(const bool better, is_better_choice(kForAll, trial_.parts()));
       if (better) best = k;
       if (k == 0) widest_ = sum_of(best_);
     }
@@ -86,16 +90,81 @@ class Chooser {
     return {};
   }
 
-  Status try_group(FormId group) {
+  // Groups of tensors that operations of the same kind make: the sums of residuals want other
+  // ranges than what activations give. So few choices that chance finds little to choose from.
+  Status try_kinds() {
+    for (const std::vector<FormId>& groups : by_kind()) {
+      const auto set = [&](size_t k) {
+        for (const FormId group : groups) choice_[group] = k;
+      };
+      size_t best = choice_[groups[0]];
+      for (size_t k = 0; k < num_candidates_; ++k) {
+        if (k == best) continue;
+        set(k);
+        EC_TRY(const bool better, is_better_choice(kForKind, trial_.parts()));
+        if (better) best = k;
+      }
+      set(best);
+    }
+    return {};
+  }
+
+  // One group after the other: many choices, each made by the same samples, of which some look
+  // better by chance. The first half of the samples chooses, the other has to agree with the whole.
+  Status try_each_group() {
+    const size_t half = trial_.parts() / 2;
+    if (half == 0) return {};
+    const std::vector<OutputError> alike = best_;
+    const std::vector<size_t> choice = choice_;
+    best_.resize(half);
+    for (const FormId group : by_difference()) EC_CHECK_OK(try_group(group, half));
+    if (choice_ == choice) return best_ = alike, Status();
+    EC_TRY(const std::vector<OutputError> errors, errors_of_choice());
+    if (is_better(std::span(errors).subspan(half), std::span(alike).subspan(half), kConfirmed))
+      return best_ = errors, Status();
+    choice_ = choice;
+    best_ = alike;
+    return {};
+  }
+
+  Result<std::vector<OutputError>> errors_of_choice() {
+    EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
+    const Rounding rounding = round_all(graph_, plan_, params, weights_);
+    std::vector<OutputError> errors(trial_.parts());
+    for (size_t part = 0; part < errors.size(); ++part) {
+      EC_TRY(errors[part], trial_.measure_part(rounding, part));
+    }
+    return errors;
+  }
+
+  Status try_group(FormId group, size_t parts) {
     size_t best = choice_[group];
     for (size_t k = 0; k < num_candidates_ && runs_left_ > 0; ++k) {
       if (k == best) continue;
       choice_[group] = k;
-      EC_TRY(const bool better, is_better_choice(kForOne));
+      EC_TRY(const bool better, is_better_choice(kForOne, parts));
       if (better) best = k;
     }
     choice_[group] = best;
     return {};
+  }
+
+  // The kind with the most groups first.
+  std::vector<std::vector<FormId>> by_kind() const {
+    std::map<OpKind, std::vector<FormId>> kinds;
+    std::vector<bool> known = kept_;
+    for (const Operation* op : graph_.topological())
+      for (const Tensor* tensor : op->outputs()) {
+        const FormId group = plan_.group[plan_.stored_form(tensor)];
+        if (run_.candidates[tensor->id()].empty() || known[group]) continue;
+        known[group] = true;
+        kinds[op->kind()].push_back(group);
+      }
+    std::vector<std::vector<FormId>> groups;
+    for (auto& [kind, of_kind] : kinds) groups.push_back(std::move(of_kind));
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    return groups;
   }
 
   // Groups whose candidates differ, the widest against the narrowest first.

@@ -326,8 +326,8 @@ class PtqRun {
     EC_TRY(const Conversion simulated,
            convert(*graph_, plan_, params_, weights_, IoType::Float, GraphForm::Simulated));
     EC_TRY(report().accuracy,
-           measure_accuracy(*graph_, plan_, simulated, params_, *request_.samples, split_.held_out,
-                            request_.threads));
+           measure_accuracy({*graph_, plan_, simulated, params_, run_.needed}, *request_.samples,
+                            split_.held_out, request_.threads));
     report().accuracy.held_out = !split_.overlap;
     // Few samples suffice for shares; the runs of a deep network are bounded.
     const auto layers = static_cast<size_t>(report().integer_ops);

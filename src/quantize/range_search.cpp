@@ -140,6 +140,7 @@ Range least_divergence_range(const Histogram& histogram) {
   const double total = suffix[0];
   if (total <= 0) return all;
   constexpr size_t kStride = 32;
+  constexpr double kUnseen = 1e-9;  // instead of an infinite divergence
   for (size_t n = used; n >= levels; n = n > kStride ? n - kStride : 0) {
     outside = suffix[n];
     double divergence = 0, represented = 0;
@@ -154,13 +155,12 @@ Range least_divergence_range(const Histogram& histogram) {
         sum += magnitudes[i];
         filled += magnitudes[i] > 0;
       }
-      if (filled == 0) continue;
-      const double q = sum / static_cast<double>(filled) / covered;
+      const double share = filled > 0 ? sum / static_cast<double>(filled) / covered : 0;
       for (size_t i = from; i < to; ++i) {
-        double p = magnitudes[i];
+        // What is cut off ends up in the last bin, also where that held nothing before.
+        const double p = (magnitudes[i] + (i + 1 == n ? outside : 0)) / total;
         if (p <= 0) continue;
-        if (i + 1 == n) p += outside;
-        p /= total;
+        const double q = magnitudes[i] > 0 ? share : kUnseen;
         divergence += p * std::log(p / q);
         represented += q;
       }

@@ -151,15 +151,19 @@ class Finder {
     if (op->kind() != OpKind::Mul || !op->input(0)->type().is_static() ||
         !op->input(1)->type().is_static())
       return false;
-    const auto per_channel = [](const Tensor* tensor) {
-      const std::vector<int64_t> shape = tensor->shape()->sizes();
-      return shape.size() == 4 && shape[1] == 1 && shape[2] == 1 && !tensor->is_constant();
+    const std::vector<int64_t> shapes[] = {op->input(0)->shape()->sizes(),
+                                           op->input(1)->shape()->sizes()};
+    const auto per_channel = [&](size_t operand) {
+      const std::vector<int64_t>& shape = shapes[operand];
+      return shape.size() == 4 && shape[1] == 1 && shape[2] == 1 &&
+             !op->input(operand)->is_constant();
     };
-    const size_t small = per_channel(op->input(0)) ? 0 : 1;
-    if (!per_channel(op->input(small)) || per_channel(op->input(1 - small)) ||
-        op->input(0)->shape()->sizes().back() != op->input(1)->shape()->sizes().back())
+    const size_t small = per_channel(0) ? 0 : 1;
+    const std::vector<int64_t>& wide = shapes[1 - small];
+    if (!per_channel(small) || per_channel(1 - small) || wide.size() != 4 ||
+        wide.back() != shapes[small].back())
       return false;
-    edge.channels = static_cast<size_t>(op->output()->shape()->sizes().back());
+    edge.channels = static_cast<size_t>(wide.back());
     edge.gated = op;
     edge.gate = small;
     return true;

@@ -14,6 +14,8 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ.get("EDGECOMPILE", "edgecompile")
+# A program built with sanitizers takes longer to start.
+SLOWER = 10 if "ASAN_OPTIONS" in os.environ else 1
 
 
 class Outcome:

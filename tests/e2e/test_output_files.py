@@ -8,7 +8,7 @@ import time
 import unittest
 
 import onnx_builder as onnx
-from harness import PROGRAM, Case
+from harness import PROGRAM, SLOWER, Case
 
 
 def limit_file_size(size):
@@ -80,7 +80,7 @@ class OutputFiles(Case):
         for number in [signal.SIGINT, signal.SIGTERM]:
             process = subprocess.Popen([PROGRAM, "bench", "m.onnx", "--dim", "batch=64", "--iterations", "100000000", "--warmup", "0"],
                                        cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(0.5)
+            time.sleep(0.5 * SLOWER)
             process.send_signal(number)
             out, err = process.communicate(timeout=20)
             self.assertEqual(process.returncode, 130)

@@ -130,6 +130,14 @@ TEST(Balance, MovesScaleOutOfGainsAndGates) {
   }
 }
 
+// Numbers that multiply what is as small as a gate are no gates.
+TEST(Balance, LeavesOtherProductsOfSmallTensorsAlone) {
+  for (const char* other : {"const f32[] splat(2)", "const f32[8] splat(2)"}) {
+    const auto graph = uneven_gain("  %k = " + std::string(other) + "\n  %z = mul(%g, %k)\n");
+    EXPECT_TRUE(scalable_edges(*graph, Equalization::Gains).empty()) << other;
+  }
+}
+
 TEST(Equalize, SavesWeightsWithOneScale) {
   const auto graph = uneven_network("relu");
   QuantizeRequest request = plain_request();
