@@ -18,7 +18,13 @@ Status dft(NodeContext& ctx) {
 Status stft(NodeContext& ctx) {
   StftAttrs attrs;
   attrs.onesided = ctx.attr_bool("onesided", true);
-  return ctx.finish(OpKind::Stft, ctx.tensors(), attrs);
+  std::vector<ec::Tensor*> inputs = ctx.tensors();
+  // Real signals without the dimension of real and imaginary part, which ONNX Runtime takes too.
+  if (inputs[0]->shape() && inputs[0]->shape()->rank() == 2) {
+    constexpr int64_t kParts[] = {2};
+    EC_TRY(inputs[0], ctx.unsqueeze(inputs[0], kParts));
+  }
+  return ctx.finish(OpKind::Stft, std::move(inputs), attrs);
 }
 
 template <OpKind kKind>

@@ -24,6 +24,11 @@ class DepthGuard {
   int& depth_;
 };
 
+// Names that converters write for sizes they do not know: two of them need not be equal.
+bool is_anonymous(std::string_view param) {
+  return param.empty() || param == "?" || param == "*" || param == "-1" || param == "None";
+}
+
 // What a declared type says about the tensor; empty for values that are no tensors.
 Result<TensorType> declared_type(const ValueInfo& info, int& invented) {
   EC_TRY(const Type type, decode_type(info.type));
@@ -38,10 +43,10 @@ Result<TensorType> declared_type(const ValueInfo& info, int& invented) {
   for (const Dimension& dim : type.dims) {
     if (dim.value && *dim.value >= 0)
       shape.push_back(Dim(*dim.value));
-    else if (!dim.param.empty())
-      shape.push_back(Dim::symbol(dim.param));
-    else
+    else if (is_anonymous(dim.param))
       shape.push_back(Dim::symbol("?" + std::to_string(invented++)));
+    else
+      shape.push_back(Dim::symbol(dim.param));
   }
   return TensorType(dtype, std::move(shape));
 }

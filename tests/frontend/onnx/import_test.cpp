@@ -92,6 +92,31 @@ TEST(OnnxShapes, NamedAndUnnamedDimensionsBecomeSymbols) {
   EXPECT_TRUE(image[0].same_size((*imported.graph->inputs()[1]->shape())[0]));
 }
 
+TEST(OnnxImport, RealSignalsMayLackTheDimensionOfTheirParts) {
+  for (const std::vector<int64_t>& signal : {std::vector<int64_t>{2, 64}, {2, 64, 1}}) {
+    ModelBuilder m;
+    m.input("x", signal).constant<int64_t>("step", DataType::Int64, {}, {8});
+    m.constant<int64_t>("length", DataType::Int64, {}, {16});
+    m.node("STFT", {"x", "step", "", "length"}, {"y"}).output("y");
+    const Imported imported = import_bytes(m.bytes());
+    ASSERT_NE(imported.graph, nullptr) << imported.text();
+    EXPECT_EQ(imported.graph->outputs()[0]->shape()->sizes(), (std::vector<int64_t>{2, 7, 9, 2}));
+  }
+}
+
+TEST(OnnxShapes, PlaceholdersOfConvertersNameNothing) {
+  for (const char* name : {"?", "*", "-1", "None"}) {
+    ModelBuilder m;
+    m.open_input("x", std::vector<Dimension>{{{}, name}, {3, {}}, {{}, name}});
+    m.node("Relu", {"x"}, {"y"}).output("y");
+    const Imported imported = import_bytes(m.bytes());
+    ASSERT_NE(imported.graph, nullptr) << imported.text();
+    const Shape& shape = *imported.graph->inputs()[0]->shape();
+    EXPECT_TRUE(shape[0].is_symbol());
+    EXPECT_FALSE(shape[0].same_size(shape[2])) << name;
+  }
+}
+
 TEST(OnnxShapes, OptionsFixDimensions) {
   ImportOptions options;
   options.dims["batch"] = 2;
