@@ -112,9 +112,24 @@ bool is_inner_product(const Operation* op) {
          (user->kind() == OpKind::Div && user->input(0) == op->output());
 }
 
-bool matches_silu(const Product& product, const Tensor* x, Operation* gate, double& alpha) {
-  if (gate == nullptr || gate->kind() != OpKind::Sigmoid || !near(product.factor, 1, 1e-6))
-    return false;
+// f(x) times what the product has beyond the numbers of f itself: affine layers behind activations
+// leave a factor there.
+Result<bool> replace_with_multiple(Rewriter& rewriter, Operation* op, OpKind kind, Tensor* x,
+                                   Attrs attrs, const Location& location, double factor) {
+  if (near(factor, 1, 1e-5)) return replace_with(rewriter, op, kind, x, std::move(attrs), location);
+  OpSpec spec;
+  spec.attrs = std::move(attrs);
+  spec.location = location;
+  EC_TRY(const Operation* f, rewriter.add_op(kind, {x}, std::move(spec)));
+  EC_TRY(Tensor * multiple,
+         rewriter.add(OpKind::Mul, {f->output(), rewriter.scalar(x->dtype(), factor)}, NoAttrs{},
+                      {op}));
+  rewriter.replace(op, multiple);
+  return true;
+}
+
+bool matches_silu(const Tensor* x, Operation* gate, double& alpha) {
+  if (gate->kind() != OpKind::Sigmoid) return false;
   const Product inner = product_of(gate->input(0));
   alpha = inner.factor;
   return inner.terms.size() == 1 && inner.terms[0] == x && std::isnormal(alpha);
@@ -123,7 +138,9 @@ bool matches_silu(const Product& product, const Tensor* x, Operation* gate, doub
 Result<bool> self_gated(Rewriter& rewriter, Operation* op) {
   const Product product = product_of(op);
   if (product.terms.size() != 2 || product.terms[0] == product.terms[1]) return false;
-  if (!is_float(op->output()->dtype())) return false;
+  if (!is_float(op->output()->dtype()) || !std::isnormal(product.factor)) return false;
+  // Numbers that multiply it further on belong to it.
+  if (is_inner_product(op) && with_scalar(only_user(op->output()))) return false;
   for (size_t side = 0; side < 2; ++side) {
     Tensor* x = product.terms[side];
     Tensor* gate_value = product.terms[1 - side];
@@ -131,28 +148,31 @@ Result<bool> self_gated(Rewriter& rewriter, Operation* op) {
     if (gate == nullptr || !has_single_use(gate_value)) continue;
     Location location = gate->location();
     location.merge(location_of(product));
+    const auto found = [&](OpKind kind, Attrs attrs, double of_kind) {
+      return replace_with_multiple(rewriter, op, kind, x, std::move(attrs), location,
+                                   product.factor / of_kind);
+    };
     double alpha = 1;
-    if (matches_silu(product, x, gate, alpha))
-      return replace_with(rewriter, op, OpKind::Silu, x,
-                          SiluAttrs{.alpha = static_cast<float>(alpha)}, std::move(location));
-    if (gate->kind() == OpKind::Tanh && near(product.factor, 1, 1e-6)) {
+    if (matches_silu(x, gate, alpha))
+      return found(OpKind::Silu, SiluAttrs{.alpha = static_cast<float>(alpha)}, 1);
+    if (gate->kind() == OpKind::Tanh) {
       const Operation* softplus = produced_by(gate->input(0), OpKind::Softplus);
       if (softplus != nullptr && softplus->input(0) == x && has_single_use(softplus->output()))
-        return replace_with(rewriter, op, OpKind::Mish, x, NoAttrs{}, std::move(location));
+        return found(OpKind::Mish, NoAttrs{}, 1);
     }
-    if (gate->kind() == OpKind::HardSigmoid && near(product.factor, 1, 1e-6)) {
+    if (gate->kind() == OpKind::HardSigmoid) {
       const auto& attrs = gate->attrs_as<HardSigmoidAttrs>();
       if (gate->input(0) == x && near(attrs.alpha, 1.0 / 6, 1e-5) && near(attrs.beta, 0.5, 1e-5))
-        return replace_with(rewriter, op, OpKind::HardSwish, x, NoAttrs{}, std::move(location));
+        return found(OpKind::HardSwish, NoAttrs{}, 1);
     }
     // x * clip(x + 3, 0, 6) / 6
-    if (gate->kind() == OpKind::Clip && near(product.factor, 1.0 / 6, 1e-5)) {
+    if (gate->kind() == OpKind::Clip) {
       const auto low = scalar_value(gate->input(1)), high = scalar_value(gate->input(2));
       const Operation* sum = produced_by(gate->input(0), OpKind::Add);
       if (low == 0.0 && high == 6.0 && sum != nullptr && has_single_use(sum->output())) {
         const WithScalar match = with_scalar(sum);
         if (match && match.x == x && match.value == 3)
-          return replace_with(rewriter, op, OpKind::HardSwish, x, NoAttrs{}, std::move(location));
+          return found(OpKind::HardSwish, NoAttrs{}, 1.0 / 6);
       }
     }
   }

@@ -58,6 +58,12 @@ INSTANTIATE_TEST_SUITE_P(
             "hard_swish_order",
             "%a = add(%x, %three) %b = clip(%a, %zero, %six) %c = mul(%x, %b) %y = mul(%c, %sixth)",
             "hard_swish"},
+        Case{"hard_swish_times_a_number",
+             "%a = add(%x, %three) %b = clip(%a, %zero, %six) %c = mul(%x, %b) %d = div(%c, %six) "
+             "%y = mul(%d, %half)",
+             "hard_swish mul"},
+        Case{"silu_times_a_number", "%a = sigmoid(%x) %b = mul(%a, %x) %y = mul(%b, %half)",
+             "silu mul"},
         Case{"not_hard_swish",
              "%a = add(%x, %two) %b = clip(%a, %zero, %six) %c = mul(%x, %b) %y = mul(%c, %sixth)",
              "add clip mul mul"},
