@@ -70,7 +70,7 @@ class Chooser {
       runs_left_ -= trial_.samples_of_part(part);
       EC_TRY(const OutputError error, trial_.measure_part(rounding, part));
       // No need to look at the others.
-      if (!best_.empty() && error.noise > worthwhile.part * best_[part].noise) return false;
+      if (!best_.empty() && error.judged > worthwhile.part * best_[part].judged) return false;
       errors.push_back(error);
     }
     if (!best_.empty() && !is_better(errors, best_, worthwhile)) return false;

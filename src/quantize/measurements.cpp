@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::string_view kFormat = "edgecompiler statistics";
 
 Error mismatch(std::string what) {
@@ -373,10 +373,10 @@ Result<OutputError> Measurements::output_error(
   return record_->answer<OutputError>(
       playing_, "trial", measure,
       [](const OutputError& error) {
-        return Json{error.noise, error.signal};
+        return Json{error.noise, error.signal, error.judged};
       },
       [](const Json& json) {
-        return OutputError{json.at(0), json.at(1)};
+        return OutputError{json.at(0), json.at(1), json.at(2)};
       },
       [](const OutputError&) { return true; });
 }

@@ -276,7 +276,7 @@ class PtqRun {
   Result<bool> adapting_may_help() {
     if (!request_.high_effort && adapting_work(*graph_, weights_, {}) > kAdaptWork) return false;
     EC_TRY(const std::vector<OutputError> exact, errors_with(LayerWeights(weights_.size())));
-    return sum_of(exact).noise < kWeightsMatter * sum_of(errors_).noise;
+    return sum_of(exact).judged < kWeightsMatter * sum_of(errors_).judged;
   }
 
   // Takes what a method makes of the weights where it is asked for or measured to help.

@@ -14,6 +14,21 @@ namespace {
 constexpr double kSmallRun = 1e9;
 constexpr int kMostRunners = 8;
 
+// Of one output over several samples.
+struct ErrorOfOutput {
+  double noise = 0, signal = 0, logarithms = 0, weight = 0;
+
+  void add(const OutputError& sample, double of) {
+    noise += of * sample.noise;
+    signal += of * sample.signal;
+    if (sample.noise <= 0 || sample.signal <= 0) return;
+    logarithms += of * std::log(sample.noise / sample.signal);
+    weight += of;
+  }
+  double ratio() const { return noise / signal; }
+  double typical_ratio() const { return weight > 0 ? std::exp(logarithms / weight) : ratio(); }
+};
+
 }  // namespace
 
 double work_of(const Operation& op) {
@@ -33,14 +48,15 @@ double work_of_run(const Graph& graph) {
 
 double OutputError::sqnr_db() const {
   constexpr double kBest = 120;
-  if (noise <= 0) return kBest;
-  return signal <= 0 ? 0 : std::min(kBest, 10 * std::log10(signal / noise));
+  if (judged <= 0) return kBest;
+  return signal <= 0 ? 0 : std::min(kBest, 10 * std::log10(signal / judged));
 }
 
 OutputError sum_of(std::span<const OutputError> parts) {
   OutputError sum;
   for (const OutputError& part : parts) {
     sum.noise += part.noise;
+    sum.judged += part.judged;
     sum.signal += part.signal;
   }
   return sum;
@@ -87,9 +103,9 @@ bool is_better(std::span<const OutputError> now, std::span<const OutputError> be
                const Worthwhile& worthwhile) {
   double noise = 0, noise_before = 0;
   for (size_t part = 0; part < now.size(); ++part) {
-    if (now[part].noise > worthwhile.part * before[part].noise) return false;
-    noise += now[part].noise;
-    noise_before += before[part].noise;
+    if (now[part].judged > worthwhile.part * before[part].judged) return false;
+    noise += now[part].judged;
+    noise_before += before[part].judged;
   }
   return noise < worthwhile.total * noise_before;
 }
@@ -151,18 +167,16 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size
     by_sample[at] = errors_of(chosen[at], rounding, *runners_[static_cast<size_t>(thread)]);
   });
   // Summed in the order of the samples, so that the number of threads does not matter.
-  std::vector<OutputError> errors(graph_.outputs().size());
+  std::vector<ErrorOfOutput> outputs(graph_.outputs().size());
   for (size_t n = 0; n < chosen.size(); ++n) {
     EC_TRY(const std::vector<OutputError> sample, std::move(*by_sample[n]));
-    for (size_t i = 0; i < sample.size(); ++i) {
-      errors[i].noise += weights_[chosen[n]] * sample[i].noise;
-      errors[i].signal += weights_[chosen[n]] * sample[i].signal;
-    }
+    for (size_t i = 0; i < sample.size(); ++i) outputs[i].add(sample[i], weights_[chosen[n]]);
   }
   OutputError total;
-  for (const OutputError& error : errors) {
-    if (error.signal <= 0) continue;
-    total.noise += error.noise / error.signal;
+  for (const ErrorOfOutput& output : outputs) {
+    if (output.signal <= 0) continue;
+    total.noise += output.ratio();
+    total.judged += std::sqrt(output.ratio() * output.typical_ratio());
     total.signal += 1;
   }
   return total;

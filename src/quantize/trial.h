@@ -11,10 +11,14 @@
 
 namespace ec::quantize {
 
-// Squared error of what is judged against the exact run.
+// Squared error of the outputs against the exact run.
 struct OutputError {
   double noise = 0, signal = 0;  // each output's share weighs the same
-  double sqnr_db() const;
+  // The noise by which choices are judged, between that of all samples together and that of a
+  // typical one (their geometric mean): a few samples with large errors count, but do not decide
+  // what is better for all others.
+  double judged = 0;
+  double sqnr_db() const;  // as judged
 };
 OutputError sum_of(std::span<const OutputError> parts);
 
