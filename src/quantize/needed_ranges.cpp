@@ -17,9 +17,16 @@ constexpr double kWorthwhile = 0.99;  // of what was seen: more is as good as al
 // What one reader makes of the tensor, at points over what was seen of it.
 using Curve = std::vector<float>;
 
+bool is_number(const Tensor* tensor) {
+  return tensor->is_constant() && tensor->type().num_elements() == 1;
+}
+
+// A function of its first operand alone: others are numbers, such as the bounds of a clip.
 bool is_curve(const Operation& op) {
-  return op.def().traits.elementwise && op.inputs().size() == 1 && op.outputs().size() == 1 &&
-         op.output()->dtype() == DType::F32;
+  return op.def().traits.elementwise && !op.inputs().empty() && op.outputs().size() == 1 &&
+         op.output()->dtype() == DType::F32 &&
+         std::all_of(op.inputs().begin() + 1, op.inputs().end(),
+                     [](const Tensor* t) { return t == nullptr || is_number(t); });
 }
 
 class Finder {
@@ -59,7 +66,7 @@ class Finder {
   }
 
   std::optional<Range> needed_by(const Operation& op, const Tensor& x) const {
-    if (is_curve(op)) return told_apart(curve_of(op));
+    if (is_curve(op) && op.input(0) == &x) return told_apart(curve_of(op));
     if (const Operation* gate = gate_of(op, x)) {
       std::optional<Curve> curve = curve_of(*gate);
       if (!curve) return std::nullopt;
@@ -70,15 +77,22 @@ class Finder {
   }
 
   std::optional<Curve> curve_of(const Operation& op) const {
-    const Value x = Value::of<float>({kPoints}, points_);
-    const Value* inputs[] = {&x};
+    std::vector<Value> values;
+    values.push_back(Value::of<float>({kPoints}, points_));
+    for (const Tensor* number : std::span(op.inputs()).subspan(1))
+      values.push_back(number == nullptr
+                           ? Value()
+                           : Value(number->dtype(), number->shape()->sizes(), number->data()));
+    std::vector<const Value*> inputs;
+    for (size_t i = 0; i < values.size(); ++i)
+      inputs.push_back(op.input(i) == nullptr ? nullptr : &values[i]);
     Result<std::vector<Value>> y = evaluate(op, inputs);
     if (!y || y->size() != 1 || (*y)[0].dtype != DType::F32) return std::nullopt;
-    const auto values = (*y)[0].as<float>();
-    if (values.size() != points_.size() ||
-        !std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
+    const auto results = (*y)[0].as<float>();
+    if (results.size() != points_.size() ||
+        !std::all_of(results.begin(), results.end(), [](float v) { return std::isfinite(v); }))
       return std::nullopt;
-    return Curve(values.begin(), values.end());
+    return Curve(results.begin(), results.end());
   }
 
   // A minimum with constants cuts off what is above all of them, a maximum what is below.

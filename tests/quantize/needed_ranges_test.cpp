@@ -30,10 +30,16 @@ TEST(NeededRanges, EndWhereReadersAreFlat) {
   EXPECT_NEAR(swish->min, -3, 0.05);
   EXPECT_EQ(swish->max, 20);
   EXPECT_NEAR(needed("  %y = relu(%x)\n")->min, 0, 0.01);
+  const auto clip = needed(
+      "  %lo = const f32[] splat(-1) %hi = const f32[] splat(5)\n  %y = clip(%x, %lo, %hi)\n");
+  ASSERT_TRUE(clip);
+  EXPECT_NEAR(clip->min, -1, 2 * kPoint);
+  EXPECT_NEAR(clip->max, 5, 2 * kPoint);
   const auto above = needed("  %lo = const f32[] splat(-1)\n  %y = max(%x, %lo)\n");
   ASSERT_TRUE(above);
-  EXPECT_EQ(*above, (Range{-1, 20}));
-  const auto below = needed("  %hi = const f32[] splat(5)\n  %y = min(%x, %hi)\n");
+  EXPECT_NEAR(above->min, -1, 2 * kPoint);
+  EXPECT_EQ(above->max, 20);
+  const auto below = needed("  %hi = const f32[4] splat(5)\n  %y = min(%x, %hi)\n");
   ASSERT_TRUE(below);
   EXPECT_EQ(*below, (Range{-20, 5}));
 }
