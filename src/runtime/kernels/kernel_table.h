@@ -106,6 +106,7 @@ struct NormArgs {
   const float* bias = nullptr;   // n values or null
   float epsilon = 0.0F;
   bool centre = true;  // false: root-mean-square normalisation
+  int64_t rows = 1;    // one behind the other
 };
 
 /// How 32-bit sums become stored 8-bit results, per column: (sum + bias) times a fixed point factor
@@ -180,7 +181,7 @@ struct KernelTable {
   UnaryFn unary[static_cast<size_t>(UnaryOp::kCount)] = {};
   BinaryFns binary[static_cast<size_t>(BinaryOp::kCount)] = {};
   void (*softmax_row)(const float* x, float* y, int64_t n, bool logarithm) = nullptr;
-  void (*norm_row)(const NormArgs&) = nullptr;
+  void (*norm_rows)(const NormArgs&) = nullptr;
   float (*sum)(const float* x, int64_t n) = nullptr;
   float (*max)(const float* x, int64_t n) = nullptr;
   /// to(j, i) = from(i, j) for i < rows, j < columns.

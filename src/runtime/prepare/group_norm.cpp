@@ -22,7 +22,7 @@ void normalise(const kernels::KernelTable& table, const GroupShape& s, int64_t t
   a.y = y + task * n;
   a.n = n;
   a.epsilon = s.epsilon;
-  table.norm_row(a);
+  table.norm_rows(a);
   const kernels::UnaryFn affine = table.unary[static_cast<size_t>(kernels::UnaryOp::Affine)];
   const int64_t channels = s.channels / s.groups;
   const int64_t first = task % s.groups * channels;

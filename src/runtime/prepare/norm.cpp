@@ -19,12 +19,20 @@ int64_t tail(const OperandInfo& info, size_t axis) {
 // Rows per task, so that a task is worth handing out.
 int64_t rows_per_task(int64_t n) { return std::max<int64_t>(1, 8192 / n); }
 
+// f(first row, number of rows)
 template <class F>
-void for_rows(kernels::ThreadPool& pool, int64_t rows, int64_t n, F&& f) {
+void for_blocks(kernels::ThreadPool& pool, int64_t rows, int64_t n, F&& f) {
   const int64_t per_task = rows_per_task(n);
   pool.parallel_for((rows + per_task - 1) / per_task, [&](int64_t task, int) {
-    const int64_t end = std::min(rows, (task + 1) * per_task);
-    for (int64_t r = task * per_task; r < end; ++r) f(r);
+    const int64_t first = task * per_task;
+    f(first, std::min(per_task, rows - first));
+  });
+}
+
+template <class F>
+void for_rows(kernels::ThreadPool& pool, int64_t rows, int64_t n, F&& f) {
+  for_blocks(pool, rows, n, [&](int64_t first, int64_t count) {
+    for (int64_t r = first; r < first + count; ++r) f(r);
   });
 }
 
@@ -122,16 +130,17 @@ Prepared norm(const OpInstance& op, const PrepareContext& ctx) {
   const kernels::KernelTable* table = &ctx.table;
   return make_op(
       [=](const RunArgs& args) {
-        for_rows(args.pool, rows, n, [&](int64_t r) {
+        for_blocks(args.pool, rows, n, [&](int64_t first, int64_t count) {
           kernels::NormArgs a;
-          a.x = args.in(0) + r * n;
-          a.y = args.out() + r * n;
+          a.x = args.in(0) + first * n;
+          a.y = args.out() + first * n;
           a.n = n;
+          a.rows = count;
           a.scale = scale ? args.in(1) : nullptr;
           a.bias = bias ? args.in(2) : nullptr;
           a.epsilon = epsilon;
           a.centre = centre;
-          table->norm_row(a);
+          table->norm_rows(a);
         });
       },
       0, 0b1);

@@ -65,10 +65,41 @@ TEST(Norm, MatchesDefinition) {
       for (const Isa isa : available_isas()) {
         Guarded y(n);
         NormArgs a{x.data(), y.data(), n, scale.data(), bias.data(), 1e-5F, centre};
-        kernel_table(isa).norm_row(a);
+        kernel_table(isa).norm_rows(a);
         EXPECT_TRUE(y.intact());
         expect_close(y.values(), want, "norm", 2e-5);
       }
+    }
+  }
+}
+
+// Bit for bit what TFLite's reference kernels make of mean, difference, product, mean, rsqrt and
+// product, whatever the instruction set and however many rows come together.
+TEST(Norm, AddsUpShortRowsInTheirOrder) {
+  for (const int64_t n : {1, 7, 64, 128, 200, 1024}) {
+    constexpr int64_t kRows = 19;
+    Random random(4);
+    const std::vector<float> x = random.floats(kRows * n, -3, 5);
+    std::vector<float> want;
+    for (int64_t r = 0; r < kRows; ++r) {
+      const std::span<const float> row(x.data() + r * n, static_cast<size_t>(n));
+      float mean = 0;
+      for (const float v : row) mean += v;
+      mean /= static_cast<float>(n);
+      float variance = 0;
+      for (const float v : row) {
+        const float d = v - mean;
+        variance += d * d;
+      }
+      variance /= static_cast<float>(n);
+      const float scale = 1.0F / std::sqrt(variance + 1e-5F);
+      for (const float v : row) want.push_back((v - mean) * scale);
+    }
+    for (const Isa isa : available_isas()) {
+      Guarded y(kRows * n);
+      kernel_table(isa).norm_rows({x.data(), y.data(), n, nullptr, nullptr, 1e-5F, true, kRows});
+      EXPECT_TRUE(y.intact());
+      EXPECT_TRUE(std::equal(want.begin(), want.end(), y.data())) << n;
     }
   }
 }

@@ -91,7 +91,14 @@ inline V normalised(const NormArgs& a, Index i, Index count, V mean, V scale) {
   return v;
 }
 
-void norm_row(const NormArgs& a) {
+void write_normalised(const NormArgs& a, float mean, float scale) {
+  const V vmean = set1(mean), vscale = set1(scale);
+  Index i = 0;
+  for (; i + kLanes <= a.n; i += kLanes) store(a.y + i, normalised(a, i, kLanes, vmean, vscale));
+  if (i < a.n) store_n(a.y + i, normalised(a, i, a.n - i, vmean, vscale), a.n - i);
+}
+
+void norm_long_row(const NormArgs& a) {
   const float inv_n = 1.0F / static_cast<float>(a.n);
   const float mean = a.centre ? sum(a.x, a.n) * inv_n : 0.0F;
   const V vmean = set1(mean);
@@ -106,10 +113,59 @@ void norm_row(const NormArgs& a) {
     return d * d;
   });
   const float variance = reduce_add(squares) * inv_n;
-  const V scale = set1(1.0F / __builtin_sqrtf(variance + a.epsilon));
-  Index i = 0;
-  for (; i + kLanes <= a.n; i += kLanes) store(a.y + i, normalised(a, i, kLanes, vmean, scale));
-  if (i < a.n) store_n(a.y + i, normalised(a, i, a.n - i, vmean, scale), a.n - i);
+  write_normalised(a, mean, 1.0F / __builtin_sqrtf(variance + a.epsilon));
+}
+
+// Rows whose values are added up one after the other, which is what TFLite's reference kernels do
+// and does not depend on how many lanes there are. Several rows at a time: each sum waits for its
+// own last addition only.
+template <Index kRows>
+void norm_short_rows(const NormArgs& a) {
+  const auto n = static_cast<float>(a.n);
+  float mean[kRows] = {}, squares[kRows] = {};
+  if (a.centre) {
+    for (Index i = 0; i < a.n; ++i)
+      for (Index r = 0; r < kRows; ++r) mean[r] += a.x[r * a.n + i];
+    for (Index r = 0; r < kRows; ++r) mean[r] /= n;
+  }
+  // Through memory, so that a product is rounded before it is added.
+  constexpr Index kChunk = 64;
+  float products[kRows][kChunk];
+  for (Index first = 0; first < a.n; first += kChunk) {
+    const Index count = a.n - first < kChunk ? a.n - first : kChunk;
+    for (Index r = 0; r < kRows; ++r)
+      for (Index i = 0; i < count; ++i) {
+        const float d = a.x[r * a.n + first + i] - mean[r];
+        products[r][i] = d * d;
+      }
+    for (Index i = 0; i < count; ++i)
+      for (Index r = 0; r < kRows; ++r) squares[r] += products[r][i];
+  }
+  for (Index r = 0; r < kRows; ++r) {
+    NormArgs row = a;
+    row.x += r * a.n;
+    row.y += r * a.n;
+    write_normalised(row, mean[r], 1.0F / __builtin_sqrtf(squares[r] / n + a.epsilon));
+  }
+}
+
+void norm_rows(const NormArgs& given) {
+  // Longer ones would lose digits in one running sum.
+  constexpr Index kShort = 1024, kTogether = 8;
+  NormArgs a = given;
+  for (Index left = given.rows; left > 0;) {
+    const bool several = a.n <= kShort && left >= kTogether;
+    if (a.n > kShort)
+      norm_long_row(a);
+    else if (several)
+      norm_short_rows<kTogether>(a);
+    else
+      norm_short_rows<1>(a);
+    const Index done = several ? kTogether : 1;
+    left -= done;
+    a.x += done * a.n;
+    a.y += done * a.n;
+  }
 }
 
 void gather_max(const float* const* in, Index count, float* y, Index n) {
@@ -153,7 +209,7 @@ void gather_weighted(const float* const* in, const float* weights, Index count, 
 
 void fill_rows(KernelTable& table) {
   table.softmax_row = softmax_row;
-  table.norm_row = norm_row;
+  table.norm_rows = norm_rows;
   table.sum = sum;
   table.max = max;
   table.gather_max = gather_max;
