@@ -13,8 +13,10 @@ struct ChosenRanges {
   size_t narrowed = 0;  // tensors that have another range than the widest
 };
 
-// Tries the candidates of all tensors together first, then of one group of tensors at a time, those
-// whose candidates differ most first, until `runs` runs of the network are used up.
+// Tries the candidates of all tensors together first, then of those that operations of one kind
+// make, then of one group of tensors at a time, those whose candidates differ most first, until
+// `runs` runs of the network are used up. Single groups are chosen by one half of the samples and
+// kept where the other half confirms them.
 Result<ChosenRanges> choose_ranges(const Graph& graph, const Plan& plan, const CalibrationRun& run,
                                    Trial& trial, size_t runs);
 
