@@ -43,7 +43,6 @@ constexpr PlainRow kPlain[] = {
     {OpKind::Softsign, "Softsign"},
     {OpKind::Mish, "Mish"},
     {OpKind::HardSwish, "HardSwish"},
-    {OpKind::Clip, "Clip"},
     {OpKind::Prelu, "PRelu"},
     {OpKind::Add, "Add"},
     {OpKind::Sub, "Sub"},
@@ -122,6 +121,11 @@ Status silu(OpEmitter& e) {
   if (alpha != 1.0f) gate = e.step("Mul", {gate, e.scalar(e.dtype(), alpha)});
   gate = e.step("Sigmoid", {gate});
   e.node("Mul", {e.in(0), gate}, e.outputs());
+  return {};
+}
+
+Status clip(OpEmitter& e) {
+  e.node("Clip", e.inputs_and_scalars(), e.outputs());
   return {};
 }
 
@@ -238,8 +242,8 @@ Status cumulative(OpEmitter& e) {
   AttributeList a;
   if (attrs.exclusive) a.add("exclusive", int64_t{1});
   if (attrs.reverse) a.add("reverse", int64_t{1});
-  e.node(e.op().kind() == OpKind::CumSum ? "CumSum" : "CumProd", e.inputs(), e.outputs(),
-         std::move(a));
+  e.node(e.op().kind() == OpKind::CumSum ? "CumSum" : "CumProd", e.inputs_and_scalars(),
+         e.outputs(), std::move(a));
   return {};
 }
 
@@ -344,6 +348,7 @@ constexpr WriteRow kRows[] = {
     {OpKind::Cast, cast},
     {OpKind::BitCast, bit_cast},
     {OpKind::Silu, silu},
+    {OpKind::Clip, clip},
     {OpKind::Gelu, gelu},
     {OpKind::Elu, with_alpha<OpKind::Elu>},
     {OpKind::Celu, with_alpha<OpKind::Celu>},

@@ -47,20 +47,8 @@ Status fill(OpEmitter& e) {
   return {};
 }
 
-// The IR takes any tensor of one element, ONNX only scalars.
 Status range(OpEmitter& e) {
-  std::vector<std::string> operands;
-  for (size_t i = 0; i < 3; ++i) {
-    const ec::Tensor* tensor = e.op().input(i);
-    if (tensor->shape() && tensor->shape()->rank() == 0)
-      operands.push_back(e.in(i));
-    else if (tensor->is_constant())
-      operands.push_back(e.graph().add_initializer(
-          tensor->name(), TensorType(tensor->dtype(), Shape{}), tensor->raw_data()));
-    else
-      operands.push_back(e.step("Reshape", {e.in(i), e.ints({})}));
-  }
-  e.node("Range", std::move(operands), e.outputs());
+  e.node("Range", {e.scalar_in(0), e.scalar_in(1), e.scalar_in(2)}, e.outputs());
   return {};
 }
 
@@ -107,7 +95,7 @@ Status pad(OpEmitter& e) {
 Status trilu(OpEmitter& e) {
   AttributeList a;
   a.add("upper", int64_t{e.attrs<TriluAttrs>().upper});
-  e.node("Trilu", e.inputs(), e.outputs(), std::move(a));
+  e.node("Trilu", e.inputs_and_scalars(), e.outputs(), std::move(a));
   return {};
 }
 

@@ -148,6 +148,22 @@ std::vector<std::string> OpEmitter::inputs() {
   return all;
 }
 
+std::vector<std::string> OpEmitter::inputs_and_scalars() {
+  std::vector<std::string> all{in(0)};
+  for (size_t i = 1; i < op_.inputs().size(); ++i) all.push_back(scalar_in(i));
+  while (all.back().empty()) all.pop_back();
+  return all;
+}
+
+std::string OpEmitter::scalar_in(size_t i) {
+  const ec::Tensor* tensor = op_.input(i);
+  if (tensor == nullptr || (tensor->shape() && tensor->shape()->rank() == 0)) return in(i);
+  if (tensor->is_constant())
+    return graph_.add_initializer(tensor->name(), TensorType(tensor->dtype(), Shape{}),
+                                  tensor->raw_data());
+  return step("Reshape", {in(i), ints({})});
+}
+
 std::vector<std::string> OpEmitter::outputs() {
   std::vector<std::string> all;
   for (const ec::Tensor* tensor : op_.outputs()) all.push_back(graph_.name(tensor));

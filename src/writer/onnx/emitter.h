@@ -94,6 +94,10 @@ class OpEmitter {
 
   std::string in(size_t i);           // "" when absent
   std::vector<std::string> inputs();  // all; trailing absent ones left out
+  // The same where ONNX wants those behind the first to have no dimensions: the IR takes any tensor
+  // of one element.
+  std::vector<std::string> inputs_and_scalars();
+  std::string scalar_in(size_t i);
   std::string out(size_t i = 0) { return graph_.name(op_.output(i)); }
   std::vector<std::string> outputs();
   const TensorType& type(size_t i) const { return op_.input(i)->type(); }

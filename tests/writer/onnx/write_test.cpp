@@ -124,6 +124,18 @@ TEST_F(OnnxWriter, ChannelsLast) {
   expect_same();
 }
 
+// ONNX Runtime refuses bounds with dimensions, which passes may give them.
+TEST_F(OnnxWriter, BoundsOfClipHaveNoDimensions) {
+  graph_->add_output("y", add(OpKind::Clip, {input("x", {1, 2, 3, 3}),
+                                             constant("low", {1, 1, 1, 1}), input("high", {1})}));
+  expect_same();
+  const std::unique_ptr<Graph> copy = rewrite();
+  const Operation* clip = copy->outputs()[0]->producer();
+  ASSERT_EQ(clip->kind(), OpKind::Clip);
+  EXPECT_EQ(clip->input(1)->shape()->rank(), 0u);
+  EXPECT_EQ(clip->input(2)->shape()->rank(), 0u);
+}
+
 TEST_F(OnnxWriter, MatMulForms) {
   MatMulAttrs attrs;
   attrs.transpose_b = true;
