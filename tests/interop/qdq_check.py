@@ -29,12 +29,13 @@ def network(rng):
         "w2": rng.normal(0, 0.3, (8, 1, 3, 3)), "b2": rng.normal(0, 0.1, 8),
         "w3": rng.normal(0, 0.3, (8, 8, 1, 1)), "b3": rng.normal(0, 0.1, 8),
         "w4": rng.normal(0, 0.3, (10, 8)), "b4": rng.normal(0, 0.1, 10),
+        "zero": np.array(0.0), "six": np.array(6.0),
     }  # fmt: skip
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], "stem", pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["c1"], ["r1"], "stem_relu"),
         helper.make_node("Conv", ["r1", "w2", "b2"], ["c2"], "depthwise", group=8, pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c2"], ["r2"], "depthwise_relu"),
+        helper.make_node("Clip", ["c2", "zero", "six"], ["r2"], "depthwise_relu6"),
         helper.make_node("Conv", ["r2", "w3", "b3"], ["c3"], "project"),
         helper.make_node("Add", ["r1", "c3"], ["a"], "residual"),
         helper.make_node("MaxPool", ["a"], ["m"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
