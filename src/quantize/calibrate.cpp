@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "ops/op_kind.h"
+#include "quantize/masked_values.h"
 #include "quantize/measurements.h"
 #include "quantize/needed_ranges.h"
 #include "runtime/executor.h"
@@ -71,7 +72,10 @@ class ChannelWatch {
 class Watch {
  public:
   Watch(const Graph& graph, const Plan& plan, const CalibrationOptions& options)
-      : observers_(graph.tensor_id_bound()), channels_(graph.tensor_id_bound()) {
+      : plan_(plan),
+        observers_(graph.tensor_id_bound()),
+        channels_(graph.tensor_id_bound()),
+        unbounded_(graph.tensor_id_bound(), false) {
     for (const Tensor* tensor : graph.tensors())
       if (plan.observed[tensor->id()])
         observers_[tensor->id()] = options.method->make(options.observer);
@@ -88,11 +92,17 @@ class Watch {
     Observer* observer = observers_[tensor.id()].get();
     if (observer == nullptr || value.dtype != DType::F32) return;
     bool finite = true;
-    const auto values = value.as<float>();
-    const Range range = values.empty() ? Range{} : range_of(values, finite);
-    if (!finite) {
+    auto values = value.as<float>();
+    Range range = values.empty() ? Range{} : range_of(values, finite);
+    const bool masked = range.min < kUnbounded && is_masked(values);
+    if (!finite && !masked) {
       if (broken_ == nullptr) broken_ = &tensor;
       return;
+    }
+    if (masked) unbounded_[tensor.id()] = true;
+    if (masked || plan_.reading[tensor.id()] == Reading::Scores) {
+      values = what_counts(tensor, value);
+      range = range_of(values, finite);
     }
     if (!values.empty()) observer->observe(values, range);
     if (channels_[tensor.id()]) channels_[tensor.id()]->see(value);
@@ -104,7 +114,8 @@ class Watch {
     seen.any = true;
   }
 
-  // The first tensor that held infinity or not-a-number; null when there was none.
+  // The first tensor that held infinity (but for a mask's) or not-a-number; null when there was
+  // none.
   const Tensor* broken() const { return broken_; }
 
   void fill(CalibrationRun& run) const {
@@ -120,9 +131,18 @@ class Watch {
       if (channels_[id]) run.channels[id] = channels_[id]->statistics();
     }
     run.extreme_samples = extreme_samples();
+    run.unbounded = unbounded_;
   }
 
  private:
+  std::span<const float> what_counts(const Tensor& tensor, const ConstView& value) {
+    const auto values = value.as<float>();
+    lifted_.assign(values.begin(), values.end());
+    const size_t row = value.shape.empty() ? 1 : static_cast<size_t>(value.shape.back());
+    lift_to_what_counts(lifted_, plan_.reading[tensor.id()], row, plan_.stored[tensor.id()]);
+    return lifted_;
+  }
+
   struct Seen {
     bool any = false;
     Range range;
@@ -142,8 +162,11 @@ class Watch {
     return samples;
   }
 
+  const Plan& plan_;
   std::vector<std::unique_ptr<Observer>> observers_;
   std::vector<std::optional<ChannelWatch>> channels_;
+  std::vector<bool> unbounded_;
+  std::vector<float> lifted_;
   std::vector<Seen> seen_;
   size_t sample_ = 0;
   const Tensor* broken_ = nullptr;

@@ -29,6 +29,9 @@ struct CalibrationRun {
   std::vector<std::vector<Range>> candidates;
   // By tensor id, of what layers with weights read.
   std::vector<std::optional<ChannelStatistics>> channels;
+  // By tensor id: holds values that no range can have, such as minus infinity in a mask. Ranges are
+  // then those of the rest.
+  std::vector<bool> unbounded;
   // Of each model input over all samples, for the check of the preprocessing.
   struct InputStatistics {
     Range range;

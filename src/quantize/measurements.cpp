@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::string_view kFormat = "edgecompiler statistics";
 
 Error mismatch(std::string what) {
@@ -53,6 +53,7 @@ Json json_of(const CalibrationRun& run, const Graph& graph) {
     Json entry{{"range", json_of(*run.ranges[id])}, {"extremes", json_of(*run.extremes[id])}};
     for (const Range& candidate : run.candidates[id])
       entry["candidates"].push_back(json_of(candidate));
+    if (run.unbounded[id]) entry["unbounded"] = true;
     if (const auto& channels = run.channels[id])
       entry["channels"] = {{"mean", channels->mean},
                            {"mean_square", channels->mean_square},
@@ -126,6 +127,7 @@ CalibrationRun run_from(const Json& json, const Graph& graph) {
   run.extremes.resize(bound);
   run.candidates.resize(bound);
   run.channels.resize(bound);
+  run.unbounded.resize(bound, false);
   for (const Tensor* tensor : graph.tensors()) {
     const auto found = json.at("tensors").find(tensor->name());
     if (found == json.at("tensors").end()) continue;
@@ -134,6 +136,7 @@ CalibrationRun run_from(const Json& json, const Graph& graph) {
     run.extremes[id] = range_from(found->at("extremes"));
     for (const Json& candidate : found->value("candidates", Json::array()))
       run.candidates[id].push_back(range_from(candidate));
+    run.unbounded[id] = found->value("unbounded", false);
     if (const auto channels = found->find("channels"); channels != found->end())
       run.channels[id] = ChannelStatistics{channels->at("mean"), channels->at("mean_square"),
                                            channels->at("min"), channels->at("max")};

@@ -145,7 +145,9 @@ std::vector<std::optional<Range>> needed_ranges(const Graph& graph, const Plan& 
   std::vector<std::optional<Range>> needed(graph.tensor_id_bound());
   for (const Tensor* tensor : graph.tensors()) {
     const uint32_t id = tensor->id();
-    if (!seen[id] || !(seen[id]->min < seen[id]->max) ||
+    // Only what counts was seen of them.
+    if (plan.reading[id] != Reading::Whole) needed[id] = seen[id];
+    if (needed[id] || !seen[id] || !(seen[id]->min < seen[id]->max) ||
         width_of(plan.stored_form(tensor)) == Width::Wide)
       continue;
     needed[id] = Finder(graph, *seen[id]).needed(*tensor);

@@ -11,7 +11,7 @@
 namespace ec::quantize {
 
 // By tensor id, within what was seen; empty where a reader needs all of it. Wide forms have room
-// for everything.
+// for everything but masks.
 std::vector<std::optional<Range>> needed_ranges(const Graph& graph, const Plan& plan,
                                                 const Ranges& seen);
 

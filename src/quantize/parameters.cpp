@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/axis.h"
+#include "quantize/masked_values.h"
 #include "support/rounding.h"
 
 namespace ec::quantize {
@@ -130,9 +131,11 @@ template std::vector<int64_t> quantize_values(std::span<const float>, std::span<
 Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const Ranges& ranges) {
   const auto range_of_tensor = [&](const Tensor* tensor) -> std::optional<Range> {
     if (!tensor->is_constant()) return ranges[tensor->id()];
-    bool finite = true;
     const auto values = tensor->values<float>();
-    return values.empty() ? Range{} : range_of(values, finite);
+    if (values.empty()) return Range{};
+    if (const auto counting = range_that_counts(*tensor, plan, ranges)) return counting;
+    bool finite = true;
+    return range_of(values, finite);
   };
   const size_t forms = 2 * graph.tensor_id_bound();
   std::vector<const Tensor*> by_id(graph.tensor_id_bound(), nullptr);

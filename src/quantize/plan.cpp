@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/op_def.h"
+#include "quantize/masked_values.h"
 #include "quantize/observer.h"
 #include "quantize/pixel_layers.h"
 #include "quantize/union_find.h"
@@ -34,6 +35,7 @@ class Planner {
     plan_.quantized.resize(forms);
     plan_.observed.resize(tensors);
     plan_.stored.resize(tensors, options.width);
+    plan_.reading = readings_of(graph);
     plan_.fixed.resize(forms);
     plan_.also.resize(forms);
   }
@@ -75,11 +77,17 @@ class Planner {
       if (entry.rule.role(i) == OperandRole::Plain) continue;
       bool finite = true;
       range_of(operand->values<float>(), finite);
-      if (!finite) refuse(entry, "a constant operand holds infinity or not-a-number");
+      if (!finite && !may_saturate(op, *operand))
+        refuse(entry, "a constant operand holds infinity or not-a-number");
       // There is no range to take a scale from.
       if (entry.rule.role(i) == OperandRole::Weights && operand->values<float>().empty())
         refuse(entry, "its weights hold no elements");
     }
+  }
+  bool may_saturate(const Operation& op, const Tensor& constant) const {
+    return (op.kind() == OpKind::Add || op.kind() == OpKind::Pad) &&
+           plan_.reading[op.output()->id()] != Reading::Whole &&
+           is_masked(constant.values<float>());
   }
   static void refuse(OpPlan& entry, std::string reason) {
     entry.integer = false;

@@ -27,13 +27,21 @@ struct OpPlan {
   std::string reason;  // why it stays in floating point; empty where it has no real numbers
 };
 
+// What of a tensor counts for those who read it (masked_values.h).
+enum class Reading : uint8_t {
+  Whole,
+  Scores,  // only softmaxes do: what is far below the largest of a row counts for nothing
+  Maxima,  // only max pools do, and it has a filler
+};
+
 // Tables by operation id, tensor id or form of the analysed graph.
 struct Plan {
   const TargetSpec* target = nullptr;
   std::vector<OpPlan> ops;
-  std::vector<bool> quantized;  // forms that get parameters
-  std::vector<bool> observed;   // tensors whose range counts
-  std::vector<Width> stored;    // by tensor: the form that its producer gives
+  std::vector<bool> quantized;   // forms that get parameters
+  std::vector<bool> observed;    // tensors whose range counts
+  std::vector<Width> stored;     // by tensor: the form that its producer gives
+  std::vector<Reading> reading;  // by tensor
   // Representative of the forms that have the same parameters; constants included.
   std::vector<FormId> group;
   // Parameters that the target prescribes, by representative.

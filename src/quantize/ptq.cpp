@@ -11,6 +11,7 @@
 #include "quantize/choose_ranges.h"
 #include "quantize/correct_bias.h"
 #include "quantize/kept_in_float.h"
+#include "quantize/masked_values.h"
 #include "quantize/mixed_ranges.h"
 #include "quantize/rescale.h"
 #include "quantize/shares.h"
@@ -139,6 +140,8 @@ class PtqRun {
     };
     EC_TRY(run_, calibrate(*graph_, plan_, *request_.samples, split_.calibration, options));
     report().calibration_samples = run_.samples;
+    if (keep_unbounded_in_float(*graph_, plan_, run_.unbounded, options_))
+      plan_ = make_plan(*graph_, *request_.target, options_);
     EC_CHECK_OK(split_mixed_outputs());
     check_input_ranges(*graph_, run_, request_.preprocessing, sink_);
     return {};

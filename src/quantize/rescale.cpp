@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quantize/equalize.h"
+#include "quantize/masked_values.h"
 #include "quantize/trial.h"
 
 namespace ec::quantize {
@@ -88,12 +89,15 @@ class Rescaler {
   }
   // Of everything quantised with the extremes that the probe sees.
   Result<Judged> judge(const Graph& graph) {
-    const Plan plan = make_plan(graph, target_, options_);
+    Plan plan = make_plan(graph, target_, options_);
     CalibrationOptions options;
     options.method = find_observer_method("minmax");
     options.threads = request_.threads;
     Judged judged;
     EC_TRY(judged.run, calibrate(graph, plan, *request_.samples, probe_, options));
+    PlanOptions planned = options_;
+    if (keep_unbounded_in_float(graph, plan, judged.run.unbounded, planned))
+      plan = make_plan(graph, target_, planned);
     EC_TRY(const FormParams params, assign_parameters(graph, plan, judged.run.ranges));
     const LayerWeights weights = round_weights(graph, plan, params);
     EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads));
