@@ -6,6 +6,7 @@
 #include "quantize/masked_values.h"
 #include "quantize/observer.h"
 #include "quantize/pixel_layers.h"
+#include "quantize/precise_parts.h"
 #include "quantize/union_find.h"
 
 namespace ec::quantize {
@@ -42,7 +43,10 @@ class Planner {
 
   Plan run() {
     for (const Operation* op : order_) describe(*op);
-    if (plan_.target->float_norms) keep_norms_in_float();
+    if (plan_.target->float_norms)
+      keep_in_float(parts_of_norms(graph_),
+                    "part of a normalisation, which needs more than 8 bits");
+    keep_in_float(parts_of_places(graph_), "computes places, which integers are too coarse for");
     keep_islands_in_float();
     choose_stored_forms();
     mark_forms();
@@ -120,48 +124,9 @@ class Planner {
     return rule.integer && rule.moves_data ? given : wanted;
   }
 
-  static bool is_root(const Operation& op) {
-    return op.kind() == OpKind::Rsqrt || op.kind() == OpKind::Sqrt ||
-           op.kind() == OpKind::Reciprocal || op.kind() == OpKind::Pow;
-  }
-  // What a normalisation is made of, besides the root.
-  static bool is_norm_part(const Operation& op) {
-    switch (op.kind()) {
-      case OpKind::Add:
-      case OpKind::Sub:
-      case OpKind::Mul:
-      case OpKind::Div:
-      case OpKind::SquaredDifference:
-      case OpKind::ReduceMean:
-      case OpKind::ReduceSum:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // The root, the product that applies it, and whatever only they read.
-  void keep_norms_in_float() {
-    constexpr const char* kReason = "part of a normalisation, which needs more than 8 bits";
-    std::vector<bool> in_norm(graph_.operation_id_bound(), false);
-    const auto take = [&](const Operation* op) {
-      in_norm[op->id()] = true;
-      if (at(op).integer) refuse(at(op), kReason);
-    };
-    for (const Operation* op : order_) {
-      if (!is_root(*op) || !is_real(op->output())) continue;
-      take(op);
-      for (const Use& use : op->output()->uses())
-        if (is_norm_part(*use.op)) take(use.op);
-    }
-    for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-      const Operation* op = *it;
-      if (in_norm[op->id()] || !is_norm_part(*op) || graph_.is_output(op->output())) continue;
-      const auto& uses = op->output()->uses();
-      if (!uses.empty() && std::all_of(uses.begin(), uses.end(),
-                                       [&](const Use& use) { return in_norm[use.op->id()]; }))
-        take(op);
-    }
+  void keep_in_float(const std::vector<bool>& parts, const char* reason) {
+    for (const Operation* op : order_)
+      if (parts[op->id()] && at(op).integer) refuse(at(op), reason);
   }
 
   bool is_integer_producer(const Tensor* tensor) {

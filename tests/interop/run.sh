@@ -56,6 +56,7 @@ compare_tflite() {
   EC_BIN=$program "$python" tests/interop/tflite_round_trip.py || status=1
   EC_BIN=$program "$python" tests/interop/tflite_nodes.py --out "$work/results" || status=1
   "$python" tests/interop/quantize_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/quantize_forms_check.py --edgecompile "$program" --out "$work/results" || status=1
   make_packaged
   "$python" tests/interop/packaged_check.py "$work/packaged" --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/evaluate_check.py --edgecompile "$program" --out "$work/results" || status=1
