@@ -131,6 +131,12 @@ bool wants_quantization(const CompileOptions& options) {
   return !options.quantize.empty() && options.quantize != "none";
 }
 
+bool rounds_activations(const CompileOptions& options) {
+  if (!wants_quantization(options)) return false;
+  const auto strategy = quantize::find_strategy(options.quantize);
+  return strategy && (*strategy)->samples == quantize::SampleUse::Needed;
+}
+
 Status check_quantize_options(const CompileOptions& options, std::string_view target) {
   if (!wants_quantization(options)) {
     if (options.calibration_data.empty()) return {};

@@ -36,7 +36,8 @@ std::string target_pipeline(const TargetInfo& target, const CompileOptions& opti
   const bool changed =
       wants_quantization(options) || !options.input_shapes.empty() || !options.dims.empty();
   if (target.name == "tflite" && format == "tflite" && !changed) return "tflite-as-is";
-  return fmt::format("{}{}", target.pipeline, options.keep_io_layout ? "-keep-io" : "");
+  return fmt::format("{}{}{}", target.pipeline, options.keep_io_layout ? "-keep-io" : "",
+                     rounds_activations(options) ? ",depthwise-scales" : "");
 }
 
 Status check_target_options(const TargetInfo& target, const CompileOptions& options) {
