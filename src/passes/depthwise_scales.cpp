@@ -3,7 +3,10 @@
 //   add(mul(%x, %s), %b) -> conv(%x, %s', %b) {groups=C}
 //
 // For quantisation: a product and a sum with constants round twice, with one scale for all factors;
-// the convolution has a scale for each and rounds once, and takes an activation along.
+// the convolution has a scale for each and rounds once, and takes an activation along. Numbers for
+// all channels stay: a product with one is exact, the scale of the result takes it.
+#include <algorithm>
+
 #include "passes/registry.h"
 #include "passes/weighted_sum.h"
 
@@ -13,20 +16,22 @@ namespace {
 constexpr size_t kRank = 4, kChannels = 3;  // of images with channels last
 
 // What a binary operation with a constant multiplies or adds, by channel; empty where it is no such
-// operation. One number for all is fine as it is, unless `numbers`.
-std::optional<std::vector<double>> channel_constants(const Operation* op, bool numbers) {
+// operation.
+std::optional<std::vector<double>> channel_constants(const Operation* op) {
   if (op == nullptr || !is_plain(op) || op->output()->dtype() != DType::F32) return std::nullopt;
   const WithConstant match = with_constant(op);
   if (!match || rank_of(match.x) != kRank || !same_shape(match.x, op->output()))
     return std::nullopt;
   const Dim channels = (*match.x->shape())[kChannels];
   if (!channels.is_static() || channels.size() < 2) return std::nullopt;
-  if (!numbers && splat_value(match.constant)) return std::nullopt;
   return channel_values(match.constant, kRank, kChannels, channels.size());
 }
 
 bool is_shift(const Operation* op) {
-  return op != nullptr && op->kind() == OpKind::Add && channel_constants(op, true).has_value();
+  return op != nullptr && op->kind() == OpKind::Add && channel_constants(op).has_value();
+}
+bool is_number(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [&](double value) { return value == values[0]; });
 }
 
 Tensor* constant_of(Graph& graph, Shape shape, const std::vector<double>& values) {
@@ -50,19 +55,19 @@ Result<bool> replace(Rewriter& rewriter, Operation* op, Tensor* x, const std::ve
 }
 
 Result<bool> product_and_sum(Rewriter& rewriter, Operation* op) {
-  const auto shift = channel_constants(op, true);
+  const auto shift = channel_constants(op);
   if (!shift) return false;
   Tensor* product = with_constant(op).x;
   Operation* mul = produced_by(product, OpKind::Mul);
   if (mul == nullptr || !has_single_use(product)) return false;
-  const auto scale = channel_constants(mul, true);
-  if (!scale) return false;
+  const auto scale = channel_constants(mul);
+  if (!scale || (is_number(*scale) && is_number(*shift))) return false;
   return replace(rewriter, op, with_constant(mul).x, *scale, *shift, mul);
 }
 
 Result<bool> product_alone(Rewriter& rewriter, Operation* op) {
-  const auto scale = channel_constants(op, false);
-  if (!scale || is_shift(only_user(op->output()))) return false;
+  const auto scale = channel_constants(op);
+  if (!scale || is_number(*scale) || is_shift(only_user(op->output()))) return false;
   return replace(rewriter, op, with_constant(op).x, *scale, std::vector<double>(scale->size(), 0.0),
                  nullptr);
 }

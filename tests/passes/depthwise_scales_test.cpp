@@ -24,12 +24,15 @@ TEST(DepthwiseScales, FactorsAndShiftsAreOneConvolution) {
   EXPECT_EQ(conv.location().nodes, (std::vector<std::string>{"scale", "shift"}));
 }
 
-TEST(DepthwiseScales, NumbersServeAllChannelsBesideAShift) {
+TEST(DepthwiseScales, NumbersForAllChannelsStay) {
+  expect_kinds(over("1,4,4,6",
+                    "  %s = const f32[] splat(1.5) %wb = const f32[6] splat(0)\n"
+                    "  %m = mul(%x, %s)\n  %y = add(%m, %wb)"),
+               kPass, "conv");
   expect_kinds(over("1,4,4,6",
                     "  %s = const f32[] splat(1.5) %b = const f32[] splat(0.25)\n"
                     "  %m = mul(%x, %s)\n  %y = add(%m, %b)"),
-               kPass, "conv");
-  // Alone it costs nothing: the scale of the result takes it.
+               kPass, "mul add");
   expect_kinds(over("1,4,4,6", "  %s = const f32[] splat(1.5)\n  %y = mul(%x, %s)"), kPass, "mul");
 }
 
