@@ -94,6 +94,7 @@ void lift_to_what_counts(std::span<float> values, Reading reading, size_t row, W
 
 std::optional<Range> range_that_counts(const Tensor& constant, const Plan& plan,
                                        const Ranges& ranges) {
+  if (constant.uses().empty()) return std::nullopt;
   float lowest = 0;
   for (const Use& use : constant.uses()) {
     const Operation& op = *use.op;
