@@ -100,7 +100,7 @@ class Watch {
       return;
     }
     if (masked) unbounded_[tensor.id()] = true;
-    if (masked || plan_.reading[tensor.id()] == Reading::Scores) {
+    if (masked || (!values.empty() && plan_.reading[tensor.id()] == Reading::Scores)) {
       values = what_counts(tensor, value);
       range = range_of(values, finite);
     }

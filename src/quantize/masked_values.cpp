@@ -98,7 +98,7 @@ std::optional<Range> range_that_counts(const Tensor& constant, const Plan& plan,
   float lowest = 0;
   for (const Use& use : constant.uses()) {
     const Operation& op = *use.op;
-    if (fills_for_maxima(op)) continue;
+    if (!plan.of(&op).integer || fills_for_maxima(op)) continue;
     if (op.kind() != OpKind::Add || plan.reading[op.output()->id()] != Reading::Scores)
       return std::nullopt;
     const auto& sum = ranges[op.output()->id()];

@@ -44,6 +44,27 @@ TEST(MaskedValues, ConstantMasksSaturate) {
   }
 }
 
+TEST(MaskedValues, AMaskThatFloatsReadToo) {
+  // The second sum is a result: it stays float, as the infinite numbers in it.
+  auto graph = test::graph_from(
+      "graph @g(%x: f32[1,8,8]) -> (y = %y, z = %z) {\n"
+      "  %m = const f32[8,8] splat(0)\n"
+      "  %s = add(%x, %m)\n"
+      "  %p = softmax(%s) {axis=-1}\n"
+      "  %y = matmul(%p, %x)\n"
+      "  %t = add(%y, %m) loc(\"other\" : \"Add\")\n"
+      "  %z = relu(%t)\n}");
+  const auto masked = causal(-kInfinity);
+  Tensor* mask = graph->find_tensor("m");
+  graph->set_constant_data(mask, mask->type(), masked->find_tensor("m")->data());
+  const Quantized q = quantize_text(std::move(graph), plain_request());
+  ASSERT_FALSE(q.result.report.kept_in_float.empty());
+  EXPECT_EQ(q.result.report.kept_in_float[0].name, "other");
+  ASSERT_TRUE(q.type("s").quant);
+  EXPECT_LT(q.type("s").quant->scales[0], 0.1f);
+  EXPECT_GT(sqnr(q), 25);
+}
+
 TEST(MaskedValues, WideActivationsHaveMasksToo) {
   const Quantized q = quantize_text(causal(-kInfinity), plain_request(), run_a16w8);
   EXPECT_EQ(q.result.report.float_ops, 0);
