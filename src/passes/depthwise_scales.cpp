@@ -5,8 +5,6 @@
 // For quantisation: a product and a sum with constants round twice, with one scale for all factors;
 // the convolution has a scale for each and rounds once, and takes an activation along. Numbers for
 // all channels stay: a product with one is exact, the scale of the result takes it.
-#include <algorithm>
-
 #include "passes/registry.h"
 #include "passes/weighted_sum.h"
 
@@ -30,9 +28,7 @@ std::optional<std::vector<double>> channel_constants(const Operation* op) {
 bool is_shift(const Operation* op) {
   return op != nullptr && op->kind() == OpKind::Add && channel_constants(op).has_value();
 }
-bool is_number(const std::vector<double>& values) {
-  return std::ranges::all_of(values, [&](double value) { return value == values[0]; });
-}
+bool has_number(const Operation* op) { return splat_value(with_constant(op).constant).has_value(); }
 
 Tensor* constant_of(Graph& graph, Shape shape, const std::vector<double>& values) {
   const std::vector<float> floats(values.begin(), values.end());
@@ -61,13 +57,13 @@ Result<bool> product_and_sum(Rewriter& rewriter, Operation* op) {
   Operation* mul = produced_by(product, OpKind::Mul);
   if (mul == nullptr || !has_single_use(product)) return false;
   const auto scale = channel_constants(mul);
-  if (!scale || (is_number(*scale) && is_number(*shift))) return false;
+  if (!scale || (has_number(mul) && has_number(op))) return false;
   return replace(rewriter, op, with_constant(mul).x, *scale, *shift, mul);
 }
 
 Result<bool> product_alone(Rewriter& rewriter, Operation* op) {
   const auto scale = channel_constants(op);
-  if (!scale || is_number(*scale) || is_shift(only_user(op->output()))) return false;
+  if (!scale || has_number(op) || is_shift(only_user(op->output()))) return false;
   return replace(rewriter, op, with_constant(op).x, *scale, std::vector<double>(scale->size(), 0.0),
                  nullptr);
 }
