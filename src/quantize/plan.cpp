@@ -89,8 +89,9 @@ class Planner {
     }
   }
   bool may_saturate(const Operation& op, const Tensor& constant) const {
-    return (op.kind() == OpKind::Add || op.kind() == OpKind::Pad) &&
-           plan_.reading[op.output()->id()] != Reading::Whole &&
+    const Reading reading = plan_.reading[op.output()->id()];
+    return ((op.kind() == OpKind::Add && reading == Reading::Scores) ||
+            (op.kind() == OpKind::Pad && reading == Reading::Maxima)) &&
            is_masked(constant.values<float>());
   }
   static void refuse(OpPlan& entry, std::string reason) {

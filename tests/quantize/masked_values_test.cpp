@@ -9,7 +9,7 @@
 namespace ec::quantize {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMinusInfinity = -kInfinity;
 
 // Attention of eight words, none to those behind it.
 std::unique_ptr<Graph> causal(float masked) {
@@ -62,6 +62,23 @@ TEST(MaskedValues, AMaskThatFloatsReadToo) {
   EXPECT_EQ(q.result.report.kept_in_float[0].name, "other");
   ASSERT_TRUE(q.type("s").quant);
   EXPECT_LT(q.type("s").quant->scales[0], 0.1f);
+  EXPECT_GT(sqnr(q), 25);
+}
+
+TEST(MaskedValues, ScoresThatAreFilledUp) {
+  auto graph = test::graph_from(
+      "graph @g(%x: f32[1,8,8]) -> (y = %y) {\n"
+      "  %pads = const i64[6] dense[0, 0, 0, 0, 0, 2]\n"
+      "  %v = const f32[] splat(0)\n  %w = const f32[10,4] splat(0.3)\n"
+      "  %a = add(%x, %x)\n"
+      "  %s = pad(%a, %pads, %v)\n"
+      "  %p = softmax(%s) {axis=-1}\n"
+      "  %y = matmul(%p, %w)\n}");
+  Tensor* filler = graph->find_tensor("v");
+  graph->set_constant_data(filler, filler->type(),
+                           Blob::copy_of(std::span<const float>(&kMinusInfinity, 1)));
+  const Quantized q = quantize_text(std::move(graph), plain_request());
+  EXPECT_EQ(q.result.report.float_ops, 2);
   EXPECT_GT(sqnr(q), 25);
 }
 
