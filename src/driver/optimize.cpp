@@ -1,5 +1,7 @@
 #include "driver/optimize.h"
 
+#include "driver/quantize.h"
+
 namespace ec {
 
 Result<PipelineReport> optimize(Graph& graph, const CompileOptions& options,
@@ -14,6 +16,7 @@ Result<PipelineReport> optimize(Graph& graph, const CompileOptions& options,
   const bool own_list = !options.passes.empty() && options.stop_after != "import";
   PassContext context;
   context.sink = &sink;
+  context.integer_weights = rounds_weights(options);
   return PassManager(std::move(manager)).run(graph, own_list ? options.passes : pipeline, context);
 }
 

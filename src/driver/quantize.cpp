@@ -137,6 +137,12 @@ bool rounds_activations(const CompileOptions& options) {
   return strategy && (*strategy)->samples == quantize::SampleUse::Needed;
 }
 
+bool rounds_weights(const CompileOptions& options) {
+  if (!wants_quantization(options)) return false;
+  const auto strategy = quantize::find_strategy(options.quantize);
+  return strategy && (*strategy)->integer_weights;
+}
+
 Status check_quantize_options(const CompileOptions& options, std::string_view target) {
   if (!wants_quantization(options)) {
     if (options.calibration_data.empty()) return {};

@@ -21,6 +21,8 @@ Result<quantize::Preprocessing> preprocessing_of(const CompileOptions& options);
 bool wants_quantization(const CompileOptions& options);
 // Whether integers are to be chosen for activations that are floats in the model.
 bool rounds_activations(const CompileOptions& options);
+// Whether weights are to become integers.
+bool rounds_weights(const CompileOptions& options);
 // What can be said without the model: unknown names, values that contradict each other, no data.
 Status check_quantize_options(const CompileOptions& options, std::string_view target);
 

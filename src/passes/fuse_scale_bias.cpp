@@ -96,6 +96,28 @@ Result<bool> before_weighted_sum(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
+// Numbers s and b of add(mul(x, s), b) before a padded convolution, which cannot take the shift: as
+// (x + b / s) s it takes the factor at least.
+Result<bool> factor_before_shift(Rewriter& rewriter, Operation* op) {
+  const Operation* add = produced_by(op->input(0), OpKind::Add);
+  if (add == nullptr || !is_plain(add) || !has_single_use(op->input(0))) return false;
+  const WithScalar shift = with_scalar(add);
+  const Operation* mul = shift ? produced_by(shift.x, OpKind::Mul) : nullptr;
+  if (mul == nullptr || !is_plain(mul) || !has_single_use(shift.x)) return false;
+  const WithScalar factor = with_scalar(mul);
+  const auto channels = input_channels(op);
+  if (!factor || !channels || !std::isfinite(shift.value / factor.value)) return false;
+  const ChannelAffine affine{std::vector<double>(static_cast<size_t>(*channels), factor.value), {}};
+  if (!takes_input_affine(op, affine)) return false;
+  EC_TRY(Tensor * shifted,
+         rewriter.add(OpKind::Add,
+                      {factor.x, rewriter.scalar(factor.x->dtype(), shift.value / factor.value)},
+                      NoAttrs{}, {add}));
+  EC_TRY(Tensor * result, add_with_input_affine(rewriter, op, shifted, affine, {op, mul}));
+  rewriter.replace(op, result);
+  return true;
+}
+
 // The factor of an operation that multiplies by one number.
 struct Factor {
   Tensor* x = nullptr;
@@ -152,6 +174,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Mul, factor_after_product, "factor of a product"},
     {OpKind::Div, factor_after_product, "factor of a product"},
     {OpKind::Conv, before_weighted_sum, "before a weighted sum"},
+    {OpKind::Conv, factor_before_shift, "factor before a shift"},
     {OpKind::MatMul, before_weighted_sum, "before a weighted sum"},
     {OpKind::MatMul, factor_before_product, "factor of a product"},
     {OpKind::Gemm, before_weighted_sum, "before a weighted sum"},
@@ -166,7 +189,7 @@ const PassInfo kFuseScaleBiasPass{
         "add, sub, mul and div with one constant number per channel become weights and bias of "
         "conv, conv_transpose, matmul and gemm. A number that multiplies a product of two computed "
         "matrices becomes its alpha. A shift before a convolution is merged only where nothing is "
-        "padded.",
+        "padded; elsewhere a number that multiplies in front of it is.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kFuseScaleBiasPass.name, kRules);
     }};

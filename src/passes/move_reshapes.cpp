@@ -13,16 +13,6 @@
 namespace ec::passes {
 namespace {
 
-// The operand of a view that keeps the last `count` dimensions.
-Tensor* source_keeping_last(const Tensor* tensor, size_t count) {
-  const Operation* view = tensor->producer();
-  if (!is_view(view) || has_quant(view)) return nullptr;
-  const auto from = static_shape(view->input(0)), to = static_shape(tensor);
-  if (!from || !to || from->size() < count || to->size() < count) return nullptr;
-  const auto tail = static_cast<std::ptrdiff_t>(count);
-  return std::equal(from->end() - tail, from->end(), to->end() - tail) ? view->input(0) : nullptr;
-}
-
 bool is_linear(const Operation* op) {
   return op->kind() == OpKind::MatMul && !has_quant(op) && rank_of(op->input(0)) >= 2 &&
          rank_of(op->input(1)) == 2 && !op->attrs_as<MatMulAttrs>().transpose_a;

@@ -37,6 +37,7 @@ struct FoldLimits {
 struct PassContext {
   DiagnosticSink* sink = nullptr;  // warnings; may be null
   FoldLimits fold;
+  bool integer_weights = false;  // weights will be rounded to integers
   size_t fold_growth_bytes = 0;  // used up so far
 
   void warn(Code code, std::string message) const;

@@ -44,6 +44,8 @@ constexpr std::string_view kOptimize =
     "fuse-scale-bias,"
     "fuse-conv-bn,"
     "fuse-scale-bias,"
+    // After normalisation has become weights.
+    "merge-branches,"
     // After all fusion: normalisation is merged only where nothing is padded.
     "trim-conv-taps,"
     "canonicalise";

@@ -53,6 +53,15 @@ bool is_view(const Operation* op) {
   }
 }
 
+Tensor* source_keeping_last(const Tensor* tensor, size_t count) {
+  const Operation* view = tensor->producer();
+  if (!is_view(view) || has_quant(view)) return nullptr;
+  const auto from = static_shape(view->input(0)), to = static_shape(tensor);
+  if (!from || !to || from->size() < count || to->size() < count) return nullptr;
+  const auto tail = static_cast<std::ptrdiff_t>(count);
+  return std::equal(from->end() - tail, from->end(), to->end() - tail) ? view->input(0) : nullptr;
+}
+
 Perm identity_perm(size_t rank) {
   Perm perm(rank);
   std::iota(perm.begin(), perm.end(), 0);

@@ -23,6 +23,8 @@ Result<Tensor*> add_reshape(Rewriter& rewriter, Tensor* x, const Shape& to,
 
 // reshape, flatten, squeeze, unsqueeze: same elements in the same order.
 bool is_view(const Operation* op);
+// The operand of a view that keeps the last `count` dimensions; null where `tensor` is none.
+Tensor* source_keeping_last(const Tensor* tensor, size_t count);
 
 // --- permutations: dimension i of the result is dimension perm[i] of the operand ----------------
 using Perm = std::vector<int64_t>;

@@ -55,6 +55,16 @@ bool broadcasts(const Operation* op) {
          op->kind() != OpKind::Clip;
 }
 
+// Expands go one reader at a time: the original is smaller. A view is taken away from all readers
+// or from none: one that stays hides from patterns that both read the same.
+bool can_go(const Graph& graph, const Tensor* tensor, const Tensor* original) {
+  if (tensor->producer()->kind() == OpKind::Expand) return true;
+  return !graph.is_output(tensor) && std::ranges::all_of(tensor->uses(), [&](const Use& use) {
+    return broadcasts(use.op) && !has_quant(use.op) && use.op->output()->shape() &&
+           covers(use.op, use.index, original);
+  });
+}
+
 class SimplifyBroadcasts : public Pass {
  public:
   std::string_view name() const override { return kSimplifyBroadcastsPass.name; }
@@ -69,7 +79,9 @@ class SimplifyBroadcasts : public Pass {
       for (size_t i = 0; i < op->inputs().size(); ++i) {
         if (op->input(i) == nullptr) continue;
         Tensor* original = original_operand(op->input(i));
-        if (original == nullptr || !covers(op, i, original)) continue;
+        if (original == nullptr || !covers(op, i, original) ||
+            !can_go(graph, op->input(i), original))
+          continue;
         rewriter.set_operand(op, i, original);
         ++stats.changes;
       }

@@ -12,15 +12,15 @@ namespace {
 
 const Strategy kStrategies[] = {
     {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(),
-     SampleUse::Needed, false, run_ptq},
+     SampleUse::Needed, false, true, run_ptq},
     {"a16w8", "int16 activations and int8 weights, ranges measured on calibration data",
-     ptq_steps(), SampleUse::Needed, false, run_a16w8},
+     ptq_steps(), SampleUse::Needed, false, true, run_a16w8},
     {"qat", "integers with the scales and zero points that the model carries", qat_steps(),
-     SampleUse::Unused, false, run_qat},
+     SampleUse::Unused, false, true, run_qat},
     {"dynamic", "int8 weights; float activations that are rounded at run time",
-     stored_weights_steps(), SampleUse::Optional, true, run_dynamic},
+     stored_weights_steps(), SampleUse::Optional, true, true, run_dynamic},
     {"float16", "weights stored as 16-bit floats", stored_weights_steps(), SampleUse::Optional,
-     true, run_float16},
+     true, false, run_float16},
 };
 
 }  // namespace

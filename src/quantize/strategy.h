@@ -127,6 +127,7 @@ struct Strategy {
   SampleUse samples = SampleUse::Needed;
   // Activations stay as they are, and with them the interface.
   bool float_activations = false;
+  bool integer_weights = true;
   // `graph` is in the form the target's writer takes. It is not changed.
   Result<QuantizeResult> (*run)(const Graph& graph, const QuantizeRequest& request,
                                 DiagnosticSink& sink);

@@ -54,6 +54,19 @@ INSTANTIATE_TEST_SUITE_P(
              "conv_transpose"},
         Case{"gemm", "%a = gemm(%m, %wm, %wb) %y = batch_norm(%a, %ws, %wo, %wu, %v)", "gemm"},
         Case{"matmul", "%a = matmul(%m, %wm) %y = batch_norm(%a, %ws, %wo, %wu, %v)", "matmul"},
+        Case{"flattened_matmul",
+             "%t = const i64[2] dense[15,6] %a = matmul(%b, %wm) %c = reshape(%a, %t) "
+             "%y = batch_norm(%c, %ws, %wo, %wu, %v)",
+             "matmul reshape"},
+        Case{
+            "flattened_matmul_other_rows",
+            "%t = const i64[2] dense[5,18] %s18 = const f32[18] splat(2) %a = matmul(%b, %wm) %c = "
+            "reshape(%a, %t) %y = batch_norm(%c, %s18, %s18, %s18, %s18)",
+            "matmul reshape batch_norm"},
+        Case{"flattened_read_twice",
+             "%t = const i64[2] dense[15,6] %a = matmul(%b, %wm) %c = reshape(%a, %t) "
+             "%d = batch_norm(%c, %ws, %wo, %wu, %v) %y = add(%c, %d)",
+             "matmul reshape batch_norm add"},
         Case{"matmul_other_axis",
              "%s5 = const f32[5] splat(2) %a = matmul(%b, %wm) %y = batch_norm(%a, %s5, %s5, %s5, "
              "%s5)",
@@ -139,6 +152,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"scale_before_conv", "%a = mul(%x, %wc4) %y = conv(%a, %w, %wb) {pads=[1,1,1,1]}",
              "conv"},
         Case{"shift_before_conv", "%a = sub(%x, %wc4) %y = conv(%a, %w, %wb)", "conv"},
+        Case{
+            "factor_before_shift",
+            "%two = const f32[1] splat(2) %a = mul(%x, %half) %c = add(%a, %two) %y = conv(%c, %w, "
+            "%wb) {pads=[1,1,1,1]}",
+            "add conv"},
+        Case{"factors_before_shift",
+             "%a = mul(%x, %wc4) %c = add(%a, %half) %y = conv(%c, %w) {pads=[1,1,1,1]}",
+             "mul add conv"},
         Case{"shift_before_padded_conv", "%a = add(%x, %wc4) %y = conv(%a, %w) {pads=[1,1,1,1]}",
              "add conv"},
         Case{

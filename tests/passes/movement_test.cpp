@@ -82,6 +82,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"leading_removed_needed",
              "%c = reduce_sum(%x, %i0) %a = squeeze(%c, %i0) %y = mul(%a, %a)",
              "reduce_sum squeeze mul"},
+        Case{"leading_of_all_readers",
+             "%c = reduce_sum(%x, %i0) {keep_dims=false} %a = unsqueeze(%c, %i0) %d = mul(%a, %x) "
+             "%y = add(%a, %d)",
+             "reduce_sum mul add"},
+        Case{"leading_needed_by_another",
+             "%c = reduce_sum(%x, %i0) {keep_dims=false} %a = unsqueeze(%c, %i0) %d = sigmoid(%a) "
+             "%e = mul(%a, %x) %y = mul(%e, %d)",
+             "reduce_sum unsqueeze sigmoid mul mul"},
         Case{"leading_needed", "%a = unsqueeze(%n, %i0) %y = mul(%a, %n)", "unsqueeze mul"},
         Case{"inner", "%a = unsqueeze(%n, %i1) %b = unsqueeze(%n, %i0) %y = mul(%a, %b)",
              "unsqueeze mul"}),
