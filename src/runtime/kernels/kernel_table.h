@@ -158,6 +158,26 @@ struct Int8AddArgs {
   int64_t n = 0;
 };
 
+/// y = x / scale rounded, plus the zero point, within [low, high].
+struct QuantizeArgs {
+  const float* x = nullptr;
+  void* y = nullptr;
+  int64_t n = 0;
+  float scale = 1.0F;
+  float zero_point = 0.0F;
+  float low = 0.0F;
+  float high = 0.0F;
+  bool half_away = false;  // ties: away from zero, or to the even number
+};
+/// y = (x - zero point) * scale.
+struct DequantizeArgs {
+  const void* x = nullptr;
+  float* y = nullptr;
+  int64_t n = 0;
+  float scale = 1.0F;
+  float zero_point = 0.0F;
+};
+
 using UnaryFn = void (*)(const float* x, float* y, int64_t n, float alpha, float beta);
 using BinaryFn = void (*)(const float* a, const float* b, float* y, int64_t n);
 
@@ -200,6 +220,13 @@ struct KernelTable {
                           int8_t* y) = nullptr;
   void (*int8_depthwise)(const Int8DepthwiseArgs&, const Requantize& q) = nullptr;
   void (*int8_add)(const Int8AddArgs&, const Requantize& q) = nullptr;
+
+  void (*quantize_i8)(const QuantizeArgs&) = nullptr;
+  void (*quantize_u8)(const QuantizeArgs&) = nullptr;
+  void (*quantize_i16)(const QuantizeArgs&) = nullptr;
+  void (*dequantize_i8)(const DequantizeArgs&) = nullptr;
+  void (*dequantize_u8)(const DequantizeArgs&) = nullptr;
+  void (*dequantize_i16)(const DequantizeArgs&) = nullptr;
 
   int64_t panel() const { return lanes * tile_vectors; }
 };

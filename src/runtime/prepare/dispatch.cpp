@@ -100,6 +100,10 @@ PrepareFn find_prepare(OpKind kind) {
       return prepare::pad;
     case OpKind::Gather:
       return prepare::gather;
+    case OpKind::Quantize:
+      return prepare::quantize;
+    case OpKind::Dequantize:
+      return prepare::dequantize;
     default:
       return nullptr;
   }
@@ -113,6 +117,10 @@ PrepareFn find_integer_prepare(OpKind kind) {
       return prepare::integer_gemm;
     case OpKind::Add:
       return prepare::integer_add;
+    case OpKind::Quantize:
+      return prepare::quantize;
+    case OpKind::Dequantize:
+      return prepare::dequantize;
     default:
       return nullptr;
   }

@@ -39,6 +39,8 @@ Prepared resize(const OpInstance& op, const PrepareContext& ctx);
 Prepared attention(const OpInstance& op, const PrepareContext& ctx);
 Prepared recurrent(const OpInstance& op, const PrepareContext& ctx);
 Prepared gather(const OpInstance& op, const PrepareContext& ctx);
+Prepared quantize(const OpInstance& op, const PrepareContext& ctx);
+Prepared dequantize(const OpInstance& op, const PrepareContext& ctx);
 
 // Operations on quantised tensors; their kernels equal the integer kernels of the op table.
 Prepared integer_conv(const OpInstance& op, const PrepareContext& ctx);

@@ -9,6 +9,7 @@ void fill_table(KernelTable& table) {
   fill_rows(table);
   fill_transpose(table);
   fill_int8(table);
+  fill_quantize(table);
 }
 
 }  // namespace ec::kernels::EC_SIMD_NS

@@ -11,6 +11,7 @@ void fill_elementwise(KernelTable& table);
 void fill_rows(KernelTable& table);
 void fill_transpose(KernelTable& table);
 void fill_int8(KernelTable& table);
+void fill_quantize(KernelTable& table);
 void fill_table(KernelTable& table);
 
 }  // namespace ec::kernels::EC_SIMD_NS
