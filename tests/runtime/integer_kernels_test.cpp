@@ -56,6 +56,14 @@ class Builder {
     graph_->set_quant(*y, QuantParams{{0.0517f}, {numbers_.output_zero}, -1});
     graph_->add_output("y", *y);
   }
+  // With the parameters of the operand.
+  void output_as_input(OpKind kind, std::vector<Tensor*> inputs, Attrs attrs) {
+    const QuantParams params = *inputs[0]->type().quant;
+    const auto y = graph_->add_single(kind, std::move(inputs), std::move(attrs));
+    ASSERT_TRUE(y.ok()) << y.error().message();
+    graph_->set_quant(*y, params);
+    graph_->add_output("y", *y);
+  }
   // Runs the graph on all kernels; the reference decides.
   void expect_equal_bits() const {
     SessionOptions options;
@@ -149,6 +157,57 @@ TEST_P(IntegerKernels, Sum) {
   Tensor* x = b.input("x", {1, 5, 5, 13});
   b.output(OpKind::Add, {x, b.input("z", {1, 5, 5, 13}, 0.0317f)}, NoAttrs{});
   b.expect_equal_bits();
+}
+
+// The shapes of two operands: alike, one number, one row for all pixels, on either side.
+const std::vector<int64_t> kPairs[][2] = {
+    {{2, 5, 5, 13}, {2, 5, 5, 13}}, {{2, 5, 5, 13}, {1}},     {{2, 5, 5, 13}, {1, 1, 1, 13}},
+    {{13}, {2, 5, 5, 13}},          {{5, 13}, {2, 5, 5, 13}}, {{1, 1, 1, 1}, {2, 5, 5, 13}},
+    {{3, 50, 300}, {300}}};
+
+TEST_P(IntegerKernels, SumsAndDifferences) {
+  for (const auto& [first, second] : kPairs)
+    for (const OpKind kind : {OpKind::Add, OpKind::Sub}) {
+      Builder b(GetParam());
+      Tensor* x = b.input("x", first);
+      b.output(kind, {x, b.input("z", second, 0.0317f)}, NoAttrs{});
+      b.expect_equal_bits();
+    }
+}
+
+// Of signed bytes; those of others are left to the op table's kernel.
+TEST(IntegerProducts, OfSignedBytes) {
+  for (const Numbers& numbers : kNumbers)
+    for (const auto& [first, second] : kPairs) {
+      if (numbers.dtype != DType::I8) continue;
+      Builder b(numbers);
+      Tensor* x = b.input("x", first);
+      b.output(OpKind::Mul, {x, b.input("z", second, 0.0317f)}, NoAttrs{});
+      b.expect_equal_bits();
+    }
+}
+
+TEST_P(IntegerKernels, Functions) {
+  for (const OpKind kind : {OpKind::Sigmoid, OpKind::Tanh, OpKind::HardSwish, OpKind::Relu}) {
+    Builder b(GetParam());
+    Tensor* x = b.input("x", {3, 5, 7, 211});
+    b.output(kind, {x}, NoAttrs{});
+    b.expect_equal_bits();
+  }
+}
+
+TEST_P(IntegerKernels, LargestOfWindow) {
+  for (const int64_t channels : {3, 32, 77}) {
+    Builder b(GetParam());
+    Tensor* x = b.input("x", {2, 9, 7, channels});
+    PoolAttrs attrs;
+    attrs.layout = Layout::ChannelsLast;
+    attrs.kernel = {3, 2};
+    attrs.strides = {2, 1};
+    attrs.pads = {1, 0, 1, 1};
+    b.output_as_input(OpKind::MaxPool, {x}, attrs);
+    b.expect_equal_bits();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bytes, IntegerKernels, ::testing::ValuesIn(kNumbers));

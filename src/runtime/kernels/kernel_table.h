@@ -158,6 +158,17 @@ struct Int8AddArgs {
   int64_t n = 0;
 };
 
+/// y = requantised (a - zero_a) * (b - zero_b).
+struct Int8MulArgs {
+  const int8_t* a = nullptr;
+  const int8_t* b = nullptr;
+  int64_t step_b = 1;  // 0: b is one value
+  int32_t zero_a = 0;
+  int32_t zero_b = 0;
+  int8_t* y = nullptr;
+  int64_t n = 0;
+};
+
 /// y = x / scale rounded, plus the zero point, within [low, high].
 struct QuantizeArgs {
   const float* x = nullptr;
@@ -209,6 +220,8 @@ struct KernelTable {
                     int64_t columns) = nullptr;
   /// y[c] = max / scaled sum over the `count` pointed-to vectors of n values.
   void (*gather_max)(const float* const* in, int64_t count, float* y, int64_t n) = nullptr;
+  void (*gather_max_i8)(const int8_t* const* in, int64_t count, int8_t* y, int64_t n) = nullptr;
+  void (*gather_max_u8)(const uint8_t* const* in, int64_t count, uint8_t* y, int64_t n) = nullptr;
   void (*gather_sum)(const float* const* in, int64_t count, float* y, int64_t n,
                      float scale) = nullptr;
   /// y[c] = sum of weights[i] * in[i][c].
@@ -220,6 +233,7 @@ struct KernelTable {
                           int8_t* y) = nullptr;
   void (*int8_depthwise)(const Int8DepthwiseArgs&, const Requantize& q) = nullptr;
   void (*int8_add)(const Int8AddArgs&, const Requantize& q) = nullptr;
+  void (*int8_mul)(const Int8MulArgs&, const Requantize& q) = nullptr;
 
   void (*quantize_i8)(const QuantizeArgs&) = nullptr;
   void (*quantize_u8)(const QuantizeArgs&) = nullptr;

@@ -41,12 +41,16 @@ size_t pool_scratch_bytes(const Pool2dShape& s, int threads) {
          static_cast<size_t>(threads);
 }
 
-void run_pool(const KernelTable& table, const Pool2dShape& s, PoolKind kind, const float* x,
-              float* y, ThreadPool& pool, std::byte* scratch) {
+namespace {
+
+/// Calls f(taps, count, divisor, result) for every pixel of the result, on all threads.
+template <class T, class F>
+void for_each_pixel(const Pool2dShape& s, const T* x, T* y, ThreadPool& pool, std::byte* scratch,
+                    F&& f) {
   pool.parallel_for(s.batch * s.out_h, [&](int64_t task, int thread) {
-    auto** taps = reinterpret_cast<const float**>(scratch) +
+    auto** taps = reinterpret_cast<const T**>(scratch) +
                   static_cast<int64_t>(thread) * s.kernel_h * s.kernel_w;
-    const float* image = x + task / s.out_h * s.in_h * s.in_w * s.channels;
+    const T* image = x + task / s.out_h * s.in_h * s.in_w * s.channels;
     const int64_t y0 = task % s.out_h * s.stride_h - s.pad_top;
     const Window rows = clip(y0, s.dilation_h, s.kernel_h, 0, s.in_h);
     const Window padded_rows =
@@ -56,7 +60,7 @@ void run_pool(const KernelTable& table, const Pool2dShape& s, PoolKind kind, con
       const Window columns = clip(x0, s.dilation_w, s.kernel_w, 0, s.in_w);
       int64_t count = 0;
       for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
-        const float* row = image + (y0 + ky * s.dilation_h) * s.in_w * s.channels;
+        const T* row = image + (y0 + ky * s.dilation_h) * s.in_w * s.channels;
         for (int64_t kx = columns.begin; kx < columns.end; ++kx)
           taps[count++] = row + (x0 + kx * s.dilation_w) * s.channels;
       }
@@ -65,10 +69,40 @@ void run_pool(const KernelTable& table, const Pool2dShape& s, PoolKind kind, con
         divisor = length(padded_rows) *
                   length(clip(x0, s.dilation_w, s.kernel_w, -s.pad_left, s.in_w + s.pad_right));
       }
-      pool_pixel(table, kind, taps, count, divisor, y + (task * s.out_w + ox) * s.channels,
-                 s.channels);
+      f(taps, count, divisor, y + (task * s.out_w + ox) * s.channels);
     }
   });
+}
+
+template <class T, class F>
+void max_pool_bytes(const Pool2dShape& s, const T* x, T* y, ThreadPool& pool, std::byte* scratch,
+                    F&& gather_max) {
+  for_each_pixel(s, x, y, pool, scratch,
+                 [&](const T* const* taps, int64_t count, int64_t, T* result) {
+                   if (count == 0)
+                     std::fill(result, result + s.channels, std::numeric_limits<T>::lowest());
+                   else
+                     gather_max(taps, count, result, s.channels);
+                 });
+}
+
+}  // namespace
+
+void run_pool(const KernelTable& table, const Pool2dShape& s, PoolKind kind, const float* x,
+              float* y, ThreadPool& pool, std::byte* scratch) {
+  for_each_pixel(s, x, y, pool, scratch,
+                 [&](const float* const* taps, int64_t count, int64_t divisor, float* result) {
+                   pool_pixel(table, kind, taps, count, divisor, result, s.channels);
+                 });
+}
+
+void run_max_pool(const KernelTable& table, const Pool2dShape& s, const int8_t* x, int8_t* y,
+                  ThreadPool& pool, std::byte* scratch) {
+  max_pool_bytes(s, x, y, pool, scratch, table.gather_max_i8);
+}
+void run_max_pool(const KernelTable& table, const Pool2dShape& s, const uint8_t* x, uint8_t* y,
+                  ThreadPool& pool, std::byte* scratch) {
+  max_pool_bytes(s, x, y, pool, scratch, table.gather_max_u8);
 }
 
 size_t global_pool_scratch_bytes(int64_t pixels, int threads) {

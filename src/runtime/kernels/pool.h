@@ -26,6 +26,12 @@ size_t pool_scratch_bytes(const Pool2dShape& shape, int threads);
 void run_pool(const KernelTable& table, const Pool2dShape& shape, PoolKind kind, const float* x,
               float* y, ThreadPool& pool, std::byte* scratch);
 
+/// Maxima of signed or unsigned bytes.
+void run_max_pool(const KernelTable& table, const Pool2dShape& shape, const int8_t* x, int8_t* y,
+                  ThreadPool& pool, std::byte* scratch);
+void run_max_pool(const KernelTable& table, const Pool2dShape& shape, const uint8_t* x, uint8_t* y,
+                  ThreadPool& pool, std::byte* scratch);
+
 /// Mean or maximum over all pixels: y is [batch, channels].
 void run_global_pool(const KernelTable& table, int64_t batch, int64_t pixels, int64_t channels,
                      PoolKind kind, const float* x, float* y, ThreadPool& pool, std::byte* scratch);

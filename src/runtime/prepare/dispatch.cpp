@@ -117,6 +117,10 @@ PrepareFn find_integer_prepare(OpKind kind) {
       return prepare::integer_gemm;
     case OpKind::Add:
       return prepare::integer_add;
+    case OpKind::Sub:
+      return prepare::integer_sub;
+    case OpKind::Mul:
+      return prepare::integer_mul;
     case OpKind::Quantize:
       return prepare::quantize;
     case OpKind::Dequantize:
@@ -145,8 +149,11 @@ std::unique_ptr<PreparedOp> prepare_op(const OpInstance& instance, const Prepare
   const OpKind kind = instance.op.kind();
   const PrepareFn fn = integer ? find_integer_prepare(kind) : find_prepare(kind);
   // The fast kernels need not care about tensors without elements.
-  if (fn == nullptr || is_empty(instance)) return nullptr;
-  return fn(instance, context);
+  if (is_empty(instance)) return nullptr;
+  prepare::Prepared prepared = fn != nullptr ? fn(instance, context) : nullptr;
+  if (prepared == nullptr && integer && instance.op.def().traits.elementwise)
+    prepared = prepare::integer_function(instance, context);
+  return prepared;
 }
 
 namespace prepare {

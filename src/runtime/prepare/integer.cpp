@@ -1,5 +1,5 @@
-// Quantised convolutions, matrix products and additions on bytes, bit by bit as the integer kernels
-// of the op table compute them. Forms that are not taken here run those.
+// Quantised convolutions and matrix products on bytes, bit by bit as the integer kernels of the op
+// table compute them. Forms that are not taken here run those.
 #include "runtime/prepare/integer_parts.h"
 
 namespace ec::prepare {
@@ -8,12 +8,6 @@ namespace {
 // Tables of sources beyond this cost more memory than they save time.
 constexpr int64_t kMaxSources = int64_t{1} << 22;
 
-// All of one type of bytes.
-bool all_bytes(const OpInstance& op) {
-  const DType dtype = op.input(0).dtype;
-  return (dtype == DType::I8 || dtype == DType::U8) && op.input(1).dtype == dtype &&
-         op.output().dtype == dtype;
-}
 bool is_weighted(const OpInstance& op) {
   return all_bytes(op) && op.input(1).constant != nullptr && !op.has(3);
 }
@@ -69,53 +63,6 @@ Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx) {
   const Window window{1, across.input, 1, across.output, one, across};
   return integer_product(
       ctx, {window, 1, *weights, std::move(*stage), in->zero_point, op.input(0).dtype});
-}
-
-// Each operand on the common scale comes out of a table of its 256 values.
-Prepared integer_add(const OpInstance& op, const PrepareContext& ctx) {
-  const auto a = params_of(op.op.input(0)), b = params_of(op.op.input(1)),
-             out = params_of(op.op.output(0));
-  if (!a || !b || !out || !all_bytes(op) || op.input(0).shape != op.output().shape) return nullptr;
-  const bool is_signed = op.output().dtype == DType::I8;
-  const bool single = op.input(1).count() == 1;
-  if (!single && op.input(1).shape != op.output().shape) return nullptr;
-  constexpr int kBits = 20;
-  const double twice = 2 * std::max(a->scale, b->scale);
-  const auto table_of = [&](const Params& p) {
-    const quantized::Multiplier m = quantized::quantize_multiplier(p.scale / twice);
-    std::vector<int32_t> table;
-    // By the bits of the byte, read as a signed one.
-    for (int32_t v = -128; v < 128; ++v) {
-      const int32_t stored = is_signed || v >= 0 ? v : v + 256;
-      table.push_back(quantized::multiply(quantized::shift_left(stored - p.zero_point, kBits), m));
-    }
-    return table;
-  };
-  Stage stage(1);
-  const auto factor =
-      quantized::quantize_multiplier(twice / (static_cast<double>(1 << kBits) * out->scale));
-  for (size_t i = 0; i < static_cast<size_t>(kInt8Panel); ++i)
-    if (!stage.set_factor(i, factor)) return nullptr;
-  stage.set_output(out->zero_point - offset_of(op.output().dtype), {-128, 127});
-  const kernels::KernelTable* table = &ctx.table;
-  const int64_t count = op.output().count();
-  return make_op(
-      [table, stage, count, single, is_signed, ta = table_of(*a),
-       tb = table_of(*b)](const RunArgs& args) {
-        constexpr int64_t kRun = 1 << 14;
-        const kernels::Requantize q = stage.view();
-        args.pool.parallel_for((count + kRun - 1) / kRun, [&](int64_t task, int) {
-          const int64_t first = task * kRun;
-          table->int8_add(
-              {bytes_of(args.inputs[0]) + first, bytes_of(args.inputs[1]) + (single ? 0 : first),
-               single ? 0 : 1, ta.data(), tb.data(), bytes_of(args.outputs[0]) + first,
-               std::min(kRun, count - first)},
-              q);
-          if (!is_signed)
-            turn_highest_bits(bytes_of(args.outputs[0]) + first, std::min(kRun, count - first));
-        });
-      },
-      0, 0b11);
 }
 
 }  // namespace ec::prepare

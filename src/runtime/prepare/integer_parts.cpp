@@ -6,12 +6,18 @@ namespace {
 // Sums below this bound round without overflow.
 constexpr int64_t kLargestSum = int64_t{1} << 30;
 
-bool is_byte(int32_t zero_point, DType dtype) {
-  const int32_t signed_one = zero_point - offset_of(dtype);
-  return signed_one >= -128 && signed_one <= 127;
+}  // namespace
+
+bool all_bytes(const OpInstance& op) {
+  const DType dtype = op.input(0).dtype;
+  return (dtype == DType::I8 || dtype == DType::U8) && op.input(1).dtype == dtype &&
+         op.output().dtype == dtype;
 }
 
-}  // namespace
+bool is_byte(int32_t zero_point, DType dtype) {
+  const int64_t signed_one = int64_t{zero_point} - offset_of(dtype);
+  return signed_one >= -128 && signed_one <= 127;
+}
 
 std::optional<Params> params_of(const Tensor* tensor) {
   if (tensor == nullptr || !tensor->type().quant) return std::nullopt;

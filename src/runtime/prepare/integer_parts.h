@@ -16,6 +16,10 @@ using quantized::Params;
 // Scale and zero point of a tensor that is quantised as a whole.
 std::optional<Params> params_of(const Tensor* tensor);
 
+// Operands 0 and 1 and the result are of one type of bytes.
+bool all_bytes(const OpInstance& op);
+bool is_byte(int32_t zero_point, DType dtype);
+
 // What lies between the stored byte and the signed one with the same bits but the highest.
 inline int32_t offset_of(DType dtype) { return dtype == DType::U8 ? 128 : 0; }
 

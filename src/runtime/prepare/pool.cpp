@@ -12,13 +12,9 @@ namespace {
 using kernels::Pool2dShape;
 using kernels::PoolKind;
 
-}  // namespace
-
-Prepared pool(const OpInstance& op, const PrepareContext& ctx) {
+Pool2dShape pool_shape(const OpInstance& op) {
   const auto& attrs = op.attrs<PoolAttrs>();
   const OperandInfo& x = op.input(0);
-  if (!x.is_f32() || op.outputs.size() != 1 || (x.rank() != 3 && x.rank() != 4)) return nullptr;
-  const bool first = attrs.layout == Layout::ChannelsFirst;
   const std::vector<int64_t> in = channels_first_shape(attrs.layout, x.shape);
   const std::vector<int64_t> out = channels_first_shape(attrs.layout, op.output().shape);
   const WindowSpec spec = window_spec(attrs, attrs.kernel);
@@ -45,6 +41,32 @@ Prepared pool(const OpInstance& op, const PrepareContext& ctx) {
     s.pad_bottom = wy.pad_end;
   }
   s.count_include_pad = attrs.count_include_pad;
+  return s;
+}
+
+// Of bytes, channels last; where quantised, operand and result have the same parameters.
+template <class T>
+Prepared max_pool_of_bytes(const Pool2dShape& s, const PrepareContext& ctx) {
+  return make_op(
+      [s, table = &ctx.table](const RunArgs& args) {
+        kernels::run_max_pool(*table, s, reinterpret_cast<const T*>(args.inputs[0]),
+                              reinterpret_cast<T*>(args.outputs[0]), args.pool, args.scratch);
+      },
+      align_up(kernels::pool_scratch_bytes(s, ctx.threads)));
+}
+
+}  // namespace
+
+Prepared pool(const OpInstance& op, const PrepareContext& ctx) {
+  const OperandInfo& x = op.input(0);
+  if (op.outputs.size() != 1 || (x.rank() != 3 && x.rank() != 4)) return nullptr;
+  const bool first = op.attrs<PoolAttrs>().layout == Layout::ChannelsFirst;
+  const Pool2dShape s = pool_shape(op);
+  if (op.op.kind() == OpKind::MaxPool && !first && x.dtype == DType::I8)
+    return max_pool_of_bytes<int8_t>(s, ctx);
+  if (op.op.kind() == OpKind::MaxPool && !first && x.dtype == DType::U8)
+    return max_pool_of_bytes<uint8_t>(s, ctx);
+  if (!x.is_f32()) return nullptr;
   const PoolKind kind = op.op.kind() == OpKind::MaxPool ? PoolKind::Max : PoolKind::Average;
   const size_t work = align_up(kernels::pool_scratch_bytes(s, ctx.threads));
   const kernels::KernelTable* table = &ctx.table;

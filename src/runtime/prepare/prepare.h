@@ -46,6 +46,9 @@ Prepared dequantize(const OpInstance& op, const PrepareContext& ctx);
 Prepared integer_conv(const OpInstance& op, const PrepareContext& ctx);
 Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx);
 Prepared integer_add(const OpInstance& op, const PrepareContext& ctx);
+Prepared integer_sub(const OpInstance& op, const PrepareContext& ctx);
+Prepared integer_mul(const OpInstance& op, const PrepareContext& ctx);
+Prepared integer_function(const OpInstance& op, const PrepareContext& ctx);
 
 inline size_t align_up(size_t n) {
   return (n + kernels::kAlignment - 1) / kernels::kAlignment * kernels::kAlignment;

@@ -29,6 +29,7 @@ inline Word low_bytes(Word v) { return _mm512_srai_epi16(_mm512_slli_epi16(v, 8)
 inline Word high_bytes(Word v) { return _mm512_srai_epi16(v, 8); }
 inline Word even_bytes(Word v) { return _mm512_and_si512(v, _mm512_set1_epi16(0xFF)); }
 inline Word odd_bytes(Word v) { return _mm512_srli_epi16(v, 8); }
+inline Word low_halves(Word v) { return _mm512_and_si512(v, _mm512_set1_epi32(0xFFFF)); }
 inline Word clamp_words(Word v, Word low, Word high) {
   return _mm512_min_epi32(_mm512_max_epi32(v, low), high);
 }
@@ -47,6 +48,7 @@ inline Word low_bytes(Word v) { return _mm256_srai_epi16(_mm256_slli_epi16(v, 8)
 inline Word high_bytes(Word v) { return _mm256_srai_epi16(v, 8); }
 inline Word even_bytes(Word v) { return _mm256_and_si256(v, _mm256_set1_epi16(0xFF)); }
 inline Word odd_bytes(Word v) { return _mm256_srli_epi16(v, 8); }
+inline Word low_halves(Word v) { return _mm256_and_si256(v, _mm256_set1_epi32(0xFFFF)); }
 inline Word clamp_words(Word v, Word low, Word high) {
   return _mm256_min_epi32(_mm256_max_epi32(v, low), high);
 }
@@ -222,6 +224,17 @@ void add_bytes(const Int8AddArgs& t, const Requantize& q) {
   }
 }
 
+void mul_bytes(const Int8MulArgs& t, const Requantize& q) {
+  const Word zero_a = set_word(t.zero_a), zero_b = set_word(t.zero_b);
+  for (Index i = 0; i < t.n; i += kLanes) {
+    const Index left = t.n - i;
+    const Word a = sub(widen(t.a + i, left), zero_a);
+    const Word b = sub(t.step_b == 0 ? set_word(*t.b) : widen(t.b + i, left), zero_b);
+    // Both fit in the low halves; the high half of one is cleared, so that it adds nothing.
+    store_bytes(scale(madd(a, low_halves(b)), 0, q), q, t.y + i, left);
+  }
+}
+
 #else  // plain C++
 
 inline int32_t scale_one(int32_t x, Index at, const Requantize& q) {
@@ -270,6 +283,13 @@ void add_bytes(const Int8AddArgs& t, const Requantize& q) {
   }
 }
 
+void mul_bytes(const Int8MulArgs& t, const Requantize& q) {
+  for (Index i = 0; i < t.n; ++i) {
+    const int32_t product = (t.a[i] - t.zero_a) * (t.b[i * t.step_b] - t.zero_b);
+    t.y[i] = finish_one(scale_one(product, 0, q), q);
+  }
+}
+
 #endif
 
 }  // namespace
@@ -294,6 +314,7 @@ void fill_int8(KernelTable& table) {
   table.int8_requantize = requantize;
   table.int8_depthwise = depthwise;
   table.int8_add = add_bytes;
+  table.int8_mul = mul_bytes;
 }
 
 }  // namespace ec::kernels::EC_SIMD_NS

@@ -180,6 +180,32 @@ void gather_max(const float* const* in, Index count, float* y, Index n) {
   }
 }
 
+// As many bytes as the vectors of floats have.
+template <class T>
+void gather_max_bytes(const T* const* in, Index count, T* y, Index n) {
+  typedef T Bytes __attribute__((vector_size(kLanes * 4)));
+  const auto bytes_at = [](const T* p) {
+    Bytes bytes;
+    __builtin_memcpy(&bytes, p, sizeof(bytes));
+    return bytes;
+  };
+  constexpr Index kBytes = kLanes * 4;
+  Index c = 0;
+  for (; c + kBytes <= n; c += kBytes) {
+    Bytes largest = bytes_at(in[0] + c);
+    for (Index i = 1; i < count; ++i) {
+      const Bytes v = bytes_at(in[i] + c);
+      largest = v > largest ? v : largest;
+    }
+    __builtin_memcpy(y + c, &largest, sizeof(largest));
+  }
+  for (; c < n; ++c) {
+    T largest = in[0][c];
+    for (Index i = 1; i < count; ++i) largest = in[i][c] > largest ? in[i][c] : largest;
+    y[c] = largest;
+  }
+}
+
 void gather_sum(const float* const* in, Index count, float* y, Index n, float scale) {
   const V s = set1(scale);
   for (Index c = 0; c < n; c += kLanes) {
@@ -213,6 +239,8 @@ void fill_rows(KernelTable& table) {
   table.sum = sum;
   table.max = max;
   table.gather_max = gather_max;
+  table.gather_max_i8 = gather_max_bytes<int8_t>;
+  table.gather_max_u8 = gather_max_bytes<uint8_t>;
   table.gather_sum = gather_sum;
   table.gather_weighted = gather_weighted;
 }
