@@ -224,8 +224,9 @@ class Evaluation {
             .file(report_.model.path)
             .hint("compare the model with the one that it was made from");
       output.error.add(e.values, g.values);
-      if (const size_t classes = quantize::score_classes(e.shape); classes > 1)
-        agreement_[i].add(e.values, g.values, classes);
+      const std::optional<size_t> axis = reference_->softmax_axes()[pairs_[i].second];
+      if (const auto lists = quantize::score_lists(e.shape, axis))
+        agreement_[i].add(e.values, g.values, *lists);
     }
     return {};
   }

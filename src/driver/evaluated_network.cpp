@@ -89,6 +89,7 @@ Result<EvaluatedNetwork> EvaluatedNetwork::open(const std::filesystem::path& pat
   EvaluatedNetwork network;
   network.session_ = std::move(opened.session);
   network.device_ = std::move(opened.device);
+  network.softmax_axes_ = std::move(opened.softmax_axes);
   network.recorded_ = preprocessing_in(opened.metadata, quantize::kPreprocessingKey);
   network.folded_ = preprocessing_in(opened.metadata, quantize::kFoldedPreprocessingKey);
   for (const TensorDescription& input : network.session_->inputs())

@@ -42,6 +42,8 @@ class EvaluatedNetwork {
   void set_samples(std::unique_ptr<quantize::SampleSource> source);
 
   const std::vector<TensorDescription>& outputs() const { return session_->outputs(); }
+  // By output: the dimension along which a softmax made it.
+  const std::vector<std::optional<size_t>>& softmax_axes() const { return softmax_axes_; }
   const std::string& device() const { return device_; }
 
   // Errors: those of reading the sample and of running the model.
@@ -54,6 +56,7 @@ class EvaluatedNetwork {
   std::optional<quantize::Preprocessing> recorded_, folded_;
   std::vector<quantize::ModelInput> inputs_;
   std::vector<bool> turned_;
+  std::vector<std::optional<size_t>> softmax_axes_;
   std::unique_ptr<quantize::SampleSource> source_, samples_;
   double seconds_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "driver/load.h"
 #include "driver/optimize.h"
 #include "driver/targets.h"
+#include "quantize/class_scores.h"
 #include "support/file.h"
 
 namespace ec {
@@ -39,6 +40,7 @@ Result<OpenedSession> open_session(const std::filesystem::path& path, const Comp
   EC_TRY(const bool is_code, is_edgetpu_code(path, sink));
   OpenedSession opened;
   opened.metadata = model.graph->metadata();
+  opened.softmax_axes = quantize::softmax_axes(*model.graph);
   if (is_code) {
     EC_CHECK_OK(open_code(path, *model.graph, *target, options, opened));
   } else {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "edgecompiler/options.h"
 #include "passes/manager.h"
@@ -18,7 +20,8 @@ struct OpenedSession {
   PipelineReport passes;
   double open_ms = 0;  // everything until ready
   std::string device = "CPU";
-  std::map<std::string, std::string> metadata;  // of the model as loaded
+  std::map<std::string, std::string> metadata;      // of the model as loaded
+  std::vector<std::optional<size_t>> softmax_axes;  // by output, of the model as loaded
 };
 
 // Edge TPU code runs on the device with target `coral` or `auto`, everything else on the CPU. With

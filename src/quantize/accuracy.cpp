@@ -16,14 +16,17 @@ constexpr double kBestSqnr = 120.0;
 class OutputComparison {
  public:
   explicit OutputComparison(const Graph& graph)
-      : names_(graph.output_names()), errors_(names_.size()), agreement_(names_.size()) {}
+      : names_(graph.output_names()),
+        axes_(softmax_axes(graph)),
+        errors_(names_.size()),
+        agreement_(names_.size()) {}
 
   void see(const std::vector<Value>& expected, const std::vector<Value>& got) {
     for (size_t i = 0; i < expected.size(); ++i) {
       if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
       errors_[i].add(expected[i].as<float>(), got[i].as<float>());
-      if (const size_t classes = score_classes(expected[i].shape))
-        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(), classes);
+      if (const auto lists = score_lists(expected[i].shape, axes_[i]))
+        agreement_[i].add(expected[i].as<float>(), got[i].as<float>(), *lists);
     }
   }
   std::vector<OutputAccuracy> outputs() const {
@@ -35,6 +38,7 @@ class OutputComparison {
 
  private:
   const std::vector<std::string> names_;
+  const std::vector<std::optional<size_t>> axes_;
   std::vector<ErrorStatistics> errors_;
   std::vector<Agreement> agreement_;
 };
@@ -192,27 +196,6 @@ void ErrorStatistics::add(std::span<const float> expected, std::span<const float
   count += static_cast<int64_t>(expected.size());
 }
 
-size_t score_classes(std::span<const int64_t> shape) {
-  if (shape.empty()) return 0;
-  size_t classes = 0;
-  for (const int64_t size : shape.size() == 1 ? shape : shape.subspan(1)) {
-    if (size == 1) continue;
-    if (classes != 0 || size < 1) return 0;
-    classes = static_cast<size_t>(size);
-  }
-  return classes;
-}
-
-void Agreement::add(std::span<const float> a, std::span<const float> b, size_t classes) {
-  for (size_t at = 0; at + classes <= a.size(); at += classes, ++rows) {
-    const auto top = [&](std::span<const float> values) {
-      const auto row = values.subspan(at, classes);
-      return std::max_element(row.begin(), row.end()) - row.begin();
-    };
-    same += top(a) == top(b);
-  }
-}
-
 std::vector<const LayerAccuracy*> AccuracyReport::ranked() const {
   std::vector<const LayerAccuracy*> order;
   for (const LayerAccuracy& layer : layers) order.push_back(&layer);
@@ -222,11 +205,6 @@ std::vector<const LayerAccuracy*> AccuracyReport::ranked() const {
     return a->error.sqnr_db() < b->error.sqnr_db();
   });
   return order;
-}
-
-std::optional<double> Agreement::share() const {
-  if (rows == 0) return std::nullopt;
-  return static_cast<double>(same) / static_cast<double>(rows);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quantize/calibrate.h"
+#include "quantize/class_scores.h"
 #include "quantize/convert.h"
 
 namespace ec::quantize {
@@ -30,18 +31,6 @@ struct ErrorStatistics {
   void add(std::span<const float> expected, std::span<const float> got);
 };
 
-// The number of classes where a shape is one list of scores per sample: one dimension behind the
-// first is above one. 0: it is something else.
-size_t score_classes(std::span<const int64_t> shape);
-
-// Rows whose largest element is at the same place in both.
-struct Agreement {
-  int64_t same = 0, rows = 0;
-
-  void add(std::span<const float> a, std::span<const float> b, size_t classes);
-  std::optional<double> share() const;  // empty without rows
-};
-
 struct LayerAccuracy {
   std::string name;  // in the source model
   std::string op;
@@ -60,7 +49,7 @@ struct LayerAccuracy {
 struct OutputAccuracy {
   std::string name;
   ErrorStatistics error;
-  // Where the output is a list of scores: share of rows whose largest is at the same place.
+  // Where the output holds scores of classes: share of lists whose largest is at the same place.
   std::optional<double> top1_agreement;
 };
 

@@ -58,7 +58,9 @@ class Search {
     for (const uint32_t id : r.raised)
       r.options.chosen[id] = {*wider(*given_.graph.operation(id)), "raised for accuracy"};
     r.plan = make_plan(given_.graph, given_.target, r.options);
-    EC_TRY(r.params, assign_parameters(given_.graph, r.plan, given_.run.ranges));
+    Ranges ranges = given_.run.ranges;
+    ranges.wide = given_.run.extremes;
+    EC_TRY(r.params, assign_parameters(given_.graph, r.plan, ranges));
     r.weights = round_weights(given_.graph, r.plan, r.params);
     // Corrected biases serve the raised layers as well: the weights are rounded alike.
     for (size_t id = 0; id < r.weights.size(); ++id)
@@ -104,6 +106,14 @@ class Search {
 };
 
 }  // namespace
+
+Status check_budget(const Graph& graph, const AccuracyBudget& budget) {
+  if (!budget.max_drop || has_score_lists(graph)) return {};
+  return Error(Code::Usage,
+               "--max-drop counts predictions that change, and the model has none: no "
+               "output is a list of scores or made by a softmax")
+      .hint("--min-sqnr 30 judges outputs of any kind");
+}
 
 Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget) {
   return Search(search, budget).run();

@@ -27,6 +27,9 @@ struct BudgetResult {
   LayerWeights weights;
 };
 
+// Usage: the budget speaks of predictions, and no output of the graph holds scores.
+Status check_budget(const Graph& graph, const AccuracyBudget& budget);
+
 // AccuracyNotMet where raising every layer that can be raised does not help enough.
 Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget);
 

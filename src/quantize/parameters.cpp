@@ -129,8 +129,9 @@ template std::vector<int64_t> quantize_values(std::span<const float>, std::span<
                                               const QuantParams&, int64_t);
 
 Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const Ranges& ranges) {
-  const auto range_of_tensor = [&](const Tensor* tensor) -> std::optional<Range> {
-    if (!tensor->is_constant()) return ranges[tensor->id()];
+  const auto range_of_tensor = [&](const Tensor* tensor, Width width) -> std::optional<Range> {
+    const bool wide = width == Width::Wide && !ranges.wide.empty();
+    if (!tensor->is_constant()) return wide ? ranges.wide[tensor->id()] : ranges[tensor->id()];
     const auto values = tensor->values<float>();
     if (values.empty()) return Range{};
     if (const auto counting = range_that_counts(*tensor, plan, ranges)) return counting;
@@ -152,11 +153,12 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
       if (plan.observed[tensor->id()] && !ranges[tensor->id()] && !graph.is_unused(tensor))
         return Error(Code::Internal, fmt::format("calibration never saw '{}'", tensor->name()));
       if (plan.observed[tensor->id()] || tensor->is_constant())
-        widen(plan.group[form], range_of_tensor(tensor));
+        widen(plan.group[form], range_of_tensor(tensor, width));
     }
   }
   for (FormId group = 0; group < plan.also.size(); ++group)
-    for (const uint32_t id : plan.also[group]) widen(group, range_of_tensor(by_id[id]));
+    for (const uint32_t id : plan.also[group])
+      widen(group, range_of_tensor(by_id[id], width_of(group)));
 
   // Of groups by channel: the hull of what is known of their tensors.
   std::map<FormId, std::vector<Range>> by_channel;

@@ -74,6 +74,9 @@ struct Ranges : std::vector<std::optional<Range>> {
   // The extremes of every channel (index of the last dimension), of tensors that the plan has by
   // channel.
   std::map<uint32_t, std::vector<Range>> channels;
+  // Of 16-bit forms, where they differ: those have room for what 8 bits had better cut off. Empty:
+  // they do not.
+  std::vector<std::optional<Range>> wide;
 };
 
 // By form; empty where the form is not used.

@@ -70,6 +70,7 @@ class PtqRun {
 
   Result<QuantizeResult> run() {
     EC_CHECK_OK(refuse_quantized(*graph_));
+    EC_CHECK_OK(check_budget(*graph_, request_.budget));
     EC_CHECK_OK(describe());
     EC_CHECK_OK(
         step([&] { return plan_ = make_plan(*graph_, *request_.target, options_), Status(); }));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/op_def.h"
+#include "quantize/budget.h"
 #include "quantize/rescale.h"
 #include "quantize/verify.h"
 
@@ -34,6 +35,7 @@ StoredWeightsRun::StoredWeightsRun(const Graph& graph, const QuantizeRequest& re
 }
 
 Result<QuantizeResult> StoredWeightsRun::run() {
+  EC_CHECK_OK(check_budget(exact_, request_.budget));
   EC_CHECK_OK(steps_.run([&] { return store(); }));
   for (Tensor* exact : replaced_) graph().erase(exact);
   for (const auto& [stored, name] : names_)
@@ -98,10 +100,10 @@ Status StoredWeightsRun::measure() {
   EC_TRY(report().accuracy, measure_outputs(exact_, graph(), *request_.samples, spread(all, wanted),
                                             request_.threads));
   report().accuracy.held_out = true;
-  return check_budget();
+  return keep_budget();
 }
 
-Status StoredWeightsRun::check_budget() const {
+Status StoredWeightsRun::keep_budget() const {
   const AccuracyBudget& budget = request_.budget;
   for (const OutputAccuracy& output : result_.report.accuracy.outputs) {
     const double agreement = output.top1_agreement.value_or(1.0), sqnr = output.error.sqnr_db();

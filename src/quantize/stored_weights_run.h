@@ -45,7 +45,7 @@ class StoredWeightsRun {
   Status measure();
 
   // Nothing is raised here: what does not hold is said.
-  Status check_budget() const;
+  Status keep_budget() const;
 
   const Graph& exact_;
   const QuantizeRequest& request_;

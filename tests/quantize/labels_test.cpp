@@ -132,17 +132,6 @@ TEST(Classification, CountsTheRankOfTheLabel) {
   EXPECT_EQ(none.top5(), 0.0);
 }
 
-TEST(Scores, OneDimensionBehindTheBatch) {
-  const auto classes = [](std::vector<int64_t> shape) { return score_classes(shape); };
-  EXPECT_EQ(classes({1, 10}), 10u);
-  EXPECT_EQ(classes({2, 10, 1, 1}), 10u);
-  EXPECT_EQ(classes({1, 1, 1, 7}), 7u);
-  EXPECT_EQ(classes({10}), 10u);
-  EXPECT_EQ(classes({1, 3, 8, 8}), 0u);
-  EXPECT_EQ(classes({1, 1}), 0u);
-  EXPECT_EQ(classes({}), 0u);
-}
-
 TEST(Preprocessing, TextReadsBack) {
   Preprocessing p;
   p.mean = {0.485, 0.456, 0.406};
