@@ -20,8 +20,8 @@ class Chooser {
     choice_.resize(plan.group.size(), 0);
     kept_.resize(plan.group.size(), false);
     // Clipped, the largest scores become equal and the order of answers is lost.
-    for (const Tensor* tensor : judged_tensors(graph))
-      kept_[plan.group[plan.stored_form(tensor)]] = true;
+    for (const Judged& judged : judged_outputs(graph))
+      kept_[plan.group[plan.stored_form(judged.tensor)]] = true;
     for (const auto& candidates : run.candidates)
       num_candidates_ = std::max(num_candidates_, candidates.size());
   }

@@ -151,16 +151,20 @@ class Equalizer {
     for (size_t c = 0; c < edge.channels; ++c) edge.factor[c] *= factor[c];
   }
 
-  // The gate divided by the factors.
+  // The gate divided by the factors: as a convolution of one tap, whose weights have a scale for
+  // each factor.
   Status scale_gate(const ScalableEdge& edge) {
     Tensor* gate = edge.gated->input(edge.gate);
     std::vector<float> inverse;
     for (const double f : edge.factor) inverse.push_back(static_cast<float>(1 / f));
-    Tensor* constant = graph_.add_constant<float>(gate->name() + "_factors",
-                                                  Shape{static_cast<int64_t>(inverse.size())},
-                                                  std::span<const float>(inverse));
+    const auto channels = static_cast<int64_t>(inverse.size());
+    Tensor* constant = graph_.add_constant<float>(
+        gate->name() + "_factors", Shape{channels, 1, 1, 1}, std::span<const float>(inverse));
+    ConvAttrs attrs;
+    attrs.layout = Layout::ChannelsLast;
+    attrs.groups = channels;
     EC_TRY(Tensor * scaled,
-           graph_.add_single(OpKind::Mul, {gate, constant}, {},
+           graph_.add_single(OpKind::Conv, {gate, constant}, attrs,
                              gate->producer() != nullptr ? gate->producer()->location()
                                                          : edge.gated->location()));
     graph_.set_operand(edge.gated, edge.gate, scaled);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "support/rounding.h"
 
@@ -28,15 +29,30 @@ Value copy_of(const MutableView& value) {
                Blob::copy_of(std::span<const std::byte>(value.data, value.bytes())));
 }
 
+// Of a constant that an integer operation reads beside its weights.
+std::optional<FormId> constant_form(const Operation& op, size_t operand, const Plan& plan) {
+  const Tensor* tensor = op.input(operand);
+  const OpPlan& entry = plan.of(&op);
+  if (tensor == nullptr || !tensor->is_constant() || tensor->dtype() != DType::F32 ||
+      !entry.integer || entry.rule.role(operand) != OperandRole::Activation)
+    return std::nullopt;
+  return form_id(tensor->id(), entry.width);
+}
+
 }  // namespace
 
-std::vector<const Tensor*> judged_tensors(const Graph& graph) {
-  std::vector<const Tensor*> judged;
+std::vector<Judged> judged_outputs(const Graph& graph) {
+  std::vector<Judged> judged;
   for (const Tensor* output : graph.outputs()) {
     const Operation* op = output->producer();
     while (op != nullptr && op->kind() == OpKind::Reshape) op = op->input(0)->producer();
-    const bool softmax = op != nullptr && op->kind() == OpKind::Softmax;
-    judged.push_back(softmax ? op->input(0) : output);
+    if (op == nullptr || op->kind() != OpKind::Softmax || !op->input(0)->shape()) {
+      judged.push_back({output, std::nullopt});
+      continue;
+    }
+    const int64_t axis = op->attrs_as<AxisAttrs>().axis;
+    const auto rank = static_cast<int64_t>(op->input(0)->shape()->rank());
+    judged.push_back({op->input(0), static_cast<size_t>(axis < 0 ? axis + rank : axis)});
   }
   return judged;
 }
@@ -80,8 +96,11 @@ Rounding round_all(const Graph& graph, const Plan& plan, const FormParams& param
     // In front of a fused activation nothing is rounded.
     if (plan.observed[tensor->id()]) rounding.forms[form] = params[form];
   }
-  for (const Operation* op : graph.topological())
+  for (const Operation* op : graph.topological()) {
     if (weights[op->id()]) rounding.weights[op->id()] = &*weights[op->id()];
+    for (size_t k = 0; k < op->inputs().size(); ++k)
+      if (const auto form = constant_form(*op, k, plan)) rounding.forms[*form] = params[*form];
+  }
   return rounding;
 }
 
@@ -97,6 +116,17 @@ std::shared_ptr<const RoundedGraph> RoundedGraph::create(const Graph& graph, con
     const Operation* op = originals[i];
     for (size_t k = 0; k < op->outputs().size(); ++k)
       made->original[copies[i]->outputs()[k]->id()] = op->outputs()[k];
+    for (size_t k = 0; k < op->inputs().size(); ++k) {
+      const auto form = constant_form(*op, k, plan);
+      if (!form || !rounding.forms[*form]) continue;
+      made->constants[*form] = *rounding.forms[*form];
+      const Tensor* operand = op->input(k);
+      std::vector<float> reals(operand->values<float>().begin(), operand->values<float>().end());
+      round_to_steps(reals, *rounding.forms[*form], activation_type(width_of(*form)));
+      made->graph->set_operand(copies[i], k,
+                               made->graph->add_constant<float>(operand->name(), *operand->shape(),
+                                                                std::span<const float>(reals)));
+    }
     const IntegerWeights* weights = rounding.weights[op->id()];
     if (weights == nullptr) continue;
     made->weights[op->id()] = *weights;
@@ -114,6 +144,8 @@ std::shared_ptr<const RoundedGraph> RoundedGraph::create(const Graph& graph, con
 }
 
 bool RoundedGraph::serves(const Rounding& rounding) const {
+  for (const auto& [form, params] : constants)
+    if (!rounding.forms[form] || *rounding.forms[form] != params) return false;
   for (size_t id = 0; id < weights.size(); ++id)
     if (rounding.weights[id] == nullptr ? weights[id].has_value()
                                         : !weights[id] || *weights[id] != *rounding.weights[id])
@@ -126,7 +158,7 @@ RoundedRunner::RoundedRunner(const Graph& graph, const Plan& plan,
     : graph_(graph),
       plan_(plan),
       pool_(std::move(pool)),
-      judged_(judged_tensors(graph)),
+      judged_(judged_outputs(graph)),
       seen_(judged_.size()),
       layer_inputs_(graph.tensor_id_bound()) {}
 RoundedRunner::~RoundedRunner() = default;
@@ -236,7 +268,7 @@ Status RoundedRunner::apply_weights(const Operation& op, const IntegerWeights& w
 
 void RoundedRunner::look_at(const Tensor& tensor, const MutableView& value) {
   for (size_t i = 0; i < judged_.size(); ++i)
-    if (judged_[i] == &tensor && judged_[i] != graph_.outputs()[i]) seen_[i] = copy_of(value);
+    if (judged_[i].tensor == &tensor && judged_[i].softmax_axis) seen_[i] = copy_of(value);
 }
 
 Result<std::vector<Value>> RoundedRunner::run_on(Executor& executor,
@@ -245,8 +277,7 @@ Result<std::vector<Value>> RoundedRunner::run_on(Executor& executor,
   for (const Value& value : sample) views.push_back(value.view());
   EC_TRY(std::vector<Value> outputs, executor.run(views));
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (judged_[i] != graph_.outputs()[i] && !seen_[i].data.empty())
-      outputs[i] = std::move(seen_[i]);
+    if (judged_[i].softmax_axis && !seen_[i].data.empty()) outputs[i] = std::move(seen_[i]);
   return outputs;
 }
 

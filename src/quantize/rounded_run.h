@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ops/value.h"
@@ -13,7 +14,9 @@ namespace ec::quantize {
 
 // What to round in a run.
 struct Rounding {
-  FormParams forms;  // by form; only those that are stored and not empty are rounded
+  // By form; only those that are stored and not empty are rounded, and constants that integer
+  // operations read beside their weights.
+  FormParams forms;
   // By operation id; null: exact weights.
   std::vector<const IntegerWeights*> weights;
 };
@@ -21,16 +24,23 @@ struct Rounding {
 Rounding round_all(const Graph& graph, const Plan& plan, const FormParams& params,
                    const LayerWeights& weights);
 
-// What results are judged by: the outputs, or what enters the softmax that makes one, where an
-// error counts alike whether the network is sure of its answer or not.
-std::vector<const Tensor*> judged_tensors(const Graph& graph);
+// What an output is judged by: itself, or what enters the softmax that makes it, where an error
+// counts alike whether the network is sure of its answer or not.
+struct Judged {
+  const Tensor* tensor = nullptr;
+  std::optional<size_t> softmax_axis;
+};
+std::vector<Judged> judged_outputs(const Graph& graph);
 
 // In place: to the nearest step and back, saturated.
 void round_to_steps(std::span<float> values, const QuantParams& params, DType dtype);
 
-// The graph with the real values of integer weights in it, for runs that round many layers.
+// The graph with the real values of integer weights and other constants in it, for runs that round
+// many layers.
 struct RoundedGraph {
-  std::vector<std::optional<IntegerWeights>> weights;  // what it was made for, by operation id
+  // What it was made for: by operation id, and by form.
+  std::vector<std::optional<IntegerWeights>> weights;
+  std::map<FormId, QuantParams> constants;
   std::unique_ptr<Graph> graph;
   std::vector<const Tensor*> original;  // by tensor id of this graph
 
@@ -72,7 +82,7 @@ class RoundedRunner {
   std::shared_ptr<const RoundedGraph> rounded_graph_;
   std::unique_ptr<Executor> rounded_;
   Executor* active_ = nullptr;                                      // one of the two
-  std::vector<const Tensor*> judged_;                               // by output
+  std::vector<Judged> judged_;                                      // by output
   std::vector<Value> seen_;                                         // of those, in the present run
   std::map<const IntegerWeights*, std::unique_ptr<Layer>> layers_;  // looked up, never iterated
   std::vector<Value> layer_inputs_;  // by tensor id: what a layer of this run reads

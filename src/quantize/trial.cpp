@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/macs.h"
+#include "quantize/class_scores.h"
 #include "quantize/measurements.h"
 
 namespace ec::quantize {
@@ -14,20 +16,52 @@ namespace {
 constexpr double kSmallRun = 1e9;
 constexpr int kMostRunners = 8;
 
-// Of one output over several samples.
-struct ErrorOfOutput {
-  double noise = 0, signal = 0, logarithms = 0, weight = 0;
-
-  void add(const OutputError& sample, double of) {
-    noise += of * sample.noise;
-    signal += of * sample.signal;
-    if (sample.noise <= 0 || sample.signal <= 0) return;
-    logarithms += of * std::log(sample.noise / sample.signal);
-    weight += of;
+// A sum over samples and its typical term.
+class Average {
+ public:
+  void add(double of, double value) {
+    sum_ += of * value;
+    total_ += of;
+    if (value <= 0) return;
+    logarithms_ += of * std::log(value);
+    weight_ += of;
   }
-  double ratio() const { return noise / signal; }
-  double typical_ratio() const { return weight > 0 ? std::exp(logarithms / weight) : ratio(); }
+  double mean() const { return total_ > 0 ? sum_ / total_ : 0; }
+  double typical() const { return weight_ > 0 ? std::exp(logarithms_ / weight_) : mean(); }
+
+ private:
+  double sum_ = 0, total_ = 0, logarithms_ = 0, weight_ = 0;
 };
+
+// Divergence of the probabilities that a softmax makes of `got` from those it makes of `expected`,
+// over all lists of scores, as a share of the divergence of equal probabilities for all classes.
+double divergence_of(std::span<const float> expected, std::span<const float> got,
+                     const ScoreLists& lists) {
+  double sum = 0;
+  const auto log_sum = [&](std::span<const float> scores, size_t first) {
+    float largest = -std::numeric_limits<float>::infinity();
+    for (size_t c = 0; c < lists.classes; ++c)
+      largest = std::max(largest, scores[first + c * lists.inner]);
+    double powers = 0;
+    for (size_t c = 0; c < lists.classes; ++c)
+      powers += std::exp(static_cast<double>(scores[first + c * lists.inner] - largest));
+    return static_cast<double>(largest) + std::log(powers);
+  };
+  for (size_t row = 0; row < lists.rows; ++row)
+    for (size_t i = 0; i < lists.inner; ++i) {
+      const size_t first = row * lists.classes * lists.inner + i;
+      const double all = log_sum(expected, first), all_got = log_sum(got, first);
+      if (!std::isfinite(all) || !std::isfinite(all_got)) continue;  // all of them masked
+      for (size_t c = 0; c < lists.classes; ++c) {
+        const size_t at = first + c * lists.inner;
+        const double logarithm = static_cast<double>(expected[at]) - all;
+        const double share = std::exp(logarithm);
+        if (share > 0) sum += share * (logarithm - (static_cast<double>(got[at]) - all_got));
+      }
+    }
+  const auto count = static_cast<double>(lists.rows * lists.inner);
+  return std::max(0.0, sum / (count * std::log(static_cast<double>(lists.classes))));
+}
 
 }  // namespace
 
@@ -140,10 +174,32 @@ Status Trial::prepare(const Rounding& rounding) {
   return {};
 }
 
-Result<std::vector<OutputError>> Trial::errors_of(size_t sample, const Rounding& rounding,
-                                                  RoundedRunner& runner) const {
+// Of one output over several samples.
+class Trial::ErrorOfOutput {
+ public:
+  void add(const SampleError& sample, double of) {
+    noise_ += of * sample.noise;
+    signal_ += of * sample.signal;
+    if (sample.signal > 0) ratios_.add(of, sample.noise / sample.signal);
+    divergences_.add(of, sample.divergence);
+  }
+  bool empty() const { return signal_ <= 0; }
+  double ratio() const { return noise_ / signal_; }
+  double judged(bool softmax) const {
+    const double noise = std::sqrt(ratio() * ratios_.typical());
+    if (!softmax) return noise;
+    return std::sqrt(noise * std::sqrt(divergences_.mean() * divergences_.typical()));
+  }
+
+ private:
+  double noise_ = 0, signal_ = 0;
+  Average ratios_, divergences_;
+};
+
+Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Rounding& rounding,
+                                                         RoundedRunner& runner) const {
   EC_TRY(const std::vector<Value> got, runner.run(samples_[sample], rounding));
-  std::vector<OutputError> errors(got.size());
+  std::vector<SampleError> errors(got.size());
   for (size_t i = 0; i < got.size(); ++i) {
     const Value& expected = expected_[sample][i];
     if (got[i].dtype != DType::F32 || got[i].shape != expected.shape) continue;
@@ -153,6 +209,9 @@ Result<std::vector<OutputError>> Trial::errors_of(size_t sample, const Rounding&
       errors[i].noise += difference * difference;
       errors[i].signal += static_cast<double>(a[k]) * static_cast<double>(a[k]);
     }
+    if (!judged_[i].softmax_axis) continue;
+    if (const auto lists = score_lists(expected.shape, judged_[i].softmax_axis))
+      errors[i].divergence = divergence_of(a, b, *lists);
   }
   return errors;
 }
@@ -161,7 +220,7 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size
   EC_CHECK_OK(prepare(rounding));
   std::vector<size_t> chosen;
   for (size_t s = part; s < samples_.size(); s += parts) chosen.push_back(s);
-  std::vector<std::optional<Result<std::vector<OutputError>>>> by_sample(chosen.size());
+  std::vector<std::optional<Result<std::vector<SampleError>>>> by_sample(chosen.size());
   team_->parallel_for(static_cast<int64_t>(chosen.size()), [&](int64_t task, int thread) {
     const auto at = static_cast<size_t>(task);
     by_sample[at] = errors_of(chosen[at], rounding, *runners_[static_cast<size_t>(thread)]);
@@ -169,14 +228,14 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size
   // Summed in the order of the samples, so that the number of threads does not matter.
   std::vector<ErrorOfOutput> outputs(graph_.outputs().size());
   for (size_t n = 0; n < chosen.size(); ++n) {
-    EC_TRY(const std::vector<OutputError> sample, std::move(*by_sample[n]));
+    EC_TRY(const std::vector<SampleError> sample, std::move(*by_sample[n]));
     for (size_t i = 0; i < sample.size(); ++i) outputs[i].add(sample[i], weights_[chosen[n]]);
   }
   OutputError total;
-  for (const ErrorOfOutput& output : outputs) {
-    if (output.signal <= 0) continue;
-    total.noise += output.ratio();
-    total.judged += std::sqrt(output.ratio() * output.typical_ratio());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) continue;
+    total.noise += outputs[i].ratio();
+    total.judged += outputs[i].judged(judged_[i].softmax_axis.has_value());
     total.signal += 1;
   }
   return total;

@@ -16,7 +16,9 @@ struct OutputError {
   double noise = 0, signal = 0;  // each output's share weighs the same
   // The noise by which choices are judged, between that of all samples together and that of a
   // typical one (their geometric mean): a few samples with large errors count, but do not decide
-  // what is better for all others.
+  // what is better for all others. Where a softmax makes the output, what its probabilities lose
+  // counts as much as the noise in front of it: among thousands of classes, of which most never
+  // matter, the same noise may leave all answers as they are, or change every one.
   double judged = 0;
   double sqnr_db() const;  // as judged
 };
@@ -50,16 +52,23 @@ class Trial {
   Result<OutputError> measure_part(const Rounding& rounding, size_t part);
 
  private:
-  Trial(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
+  Trial(const Graph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), judged_(judged_outputs(graph)) {}
   Result<OutputError> measure_every(const Rounding& rounding, size_t part, size_t parts);
   Result<OutputError> run_every(const Rounding& rounding, size_t part, size_t parts);
   Status prepare(const Rounding& rounding);
-  // By output, of one sample.
-  Result<std::vector<OutputError>> errors_of(size_t sample, const Rounding& rounding,
+  // Of one output and sample.
+  struct SampleError {
+    double noise = 0, signal = 0;
+    double divergence = 0;  // of probabilities, as a share of what knowing nothing would lose
+  };
+  Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
                                              RoundedRunner& runner) const;
+  class ErrorOfOutput;
 
   const Graph& graph_;
   const Plan& plan_;
+  const std::vector<Judged> judged_;
   std::unique_ptr<kernels::ThreadPool> team_;            // of those that run samples
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one

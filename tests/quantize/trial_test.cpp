@@ -1,0 +1,85 @@
+// What trials tell is what the integer network does.
+#include "quantize/trial.h"
+
+#include "quantize/quantized_text.h"
+
+namespace ec::quantize {
+namespace {
+
+struct Calibrated {
+  std::unique_ptr<Graph> graph;
+  Plan plan;
+  CalibrationRun run;
+  std::unique_ptr<SampleSource> samples;
+  std::vector<size_t> all;
+  FormParams params;
+  LayerWeights weights;
+};
+
+Calibrated calibrated(std::unique_ptr<Graph> graph) {
+  Calibrated c;
+  c.plan = make_plan(*graph, *find_target_spec("tflite"), {});
+  const std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
+  c.samples = std::move(*samples_in_memory(noise(*graph, 16), inputs));
+  for (size_t i = 0; i < 16; ++i) c.all.push_back(i);
+  CalibrationOptions options;
+  options.method = find_observer_method("minmax");
+  c.run = std::move(*calibrate(*graph, c.plan, *c.samples, c.all, options));
+  c.params = std::move(*assign_parameters(*graph, c.plan, c.run.ranges));
+  c.weights = round_weights(*graph, c.plan, c.params);
+  c.graph = std::move(graph);
+  return c;
+}
+
+TEST(Trial, RoundsConstantsThatAreNoWeights) {
+  const Calibrated c = calibrated(test::graph_from(
+      "graph @g(%x: f32[1,4,4,4]) -> (y = %y) {\n"
+      "  %w1 = const f32[4,1,1,4] splat(0) %w2 = const f32[4,1,1,4] splat(0)\n"
+      "  %f = const f32[4] dense[0.003, 1, -0.5, 0.005]\n"
+      "  %c = conv(%x, %w1) {layout=nhwc} %m = mul(%c, %f) %y = conv(%m, %w2) {layout=nhwc}\n}"));
+  Rounding rounding = round_all(*c.graph, c.plan, c.params, c.weights);
+  const auto rounded = RoundedGraph::create(*c.graph, c.plan, rounding);
+  const auto factors = rounded->graph->find_tensor("m")->producer()->input(1)->values<float>();
+  // One step is 1.5 / 255.
+  EXPECT_EQ(factors[0],
+            c.params[form_id(c.graph->find_tensor("f")->id(), Width::Narrow)]->scales[0]);
+  EXPECT_NEAR(factors[1], 1, 0.003);
+  EXPECT_NEAR(factors[2], -0.5, 0.003);
+  EXPECT_EQ(factors[3], factors[0]);
+  EXPECT_TRUE(rounded->serves(rounding));
+  rounding.forms[form_id(c.graph->find_tensor("f")->id(), Width::Narrow)]->scales[0] = 0.5f;
+  EXPECT_FALSE(rounded->serves(rounding));
+}
+
+// Noise and what choices are judged by, of a layer whose results are `factor` times as large.
+OutputError error_of(const std::string& end, float factor) {
+  auto graph = test::graph_from(
+      "graph @g(%x: f32[1,16]) -> (y = %y) {\n"
+      "  %w = const f32[8,16] splat(0) %v = const f32[8,8] splat(0)\n"
+      "  %shape = const i64[2] dense[1,8]\n"
+      "  %f = gemm(%x, %w) {transpose_b=true} %g = gemm(%f, %v) {transpose_b=true}\n" +
+      end + "\n}");
+  std::vector<float> square(64, 0.0f);
+  for (size_t i = 0; i < 8; ++i) square[i * 9] = factor;
+  Tensor* v = graph->find_tensor("v");
+  graph->set_constant_data(v, v->type(), Blob::copy_of(std::span<const float>(square)));
+  const Calibrated c = calibrated(std::move(graph));
+  const auto trial = Trial::create(*c.graph, c.plan, 1);
+  for (const size_t index : c.all) EXPECT_TRUE((*trial)->add_sample(*c.samples, index).ok());
+  return *(*trial)->measure(round_all(*c.graph, c.plan, c.params, c.weights));
+}
+
+TEST(Trial, ProbabilitiesCountBesideTheirScores) {
+  const OutputError scores = error_of("%y = reshape(%g, %shape)", 1);
+  const OutputError made = error_of("%y = softmax(%g)", 1);
+  EXPECT_DOUBLE_EQ(made.noise, scores.noise);
+  EXPECT_LT(made.judged, scores.judged);
+  // The same noise in front of the softmax, whose probabilities are all but equal with or without.
+  const OutputError even = error_of("%y = softmax(%g)", 1e-3f);
+  EXPECT_NEAR(even.noise, made.noise, 0.05 * made.noise);
+  EXPECT_GT(even.judged, 0);
+  EXPECT_LT(even.judged, 0.01 * made.judged);
+}
+
+}  // namespace
+}  // namespace ec::quantize
