@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ops/op_def.h"
 #include "quantize/convert.h"
+#include "quantize/correct_bias.h"
+#include "quantize/rounded_run.h"
 
 namespace ec::quantize {
 namespace {
@@ -20,17 +23,26 @@ struct Outcome {
 
 class Search {
  public:
-  Search(const BudgetSearch& given, const AccuracyBudget& budget) : given_(given), budget_(budget) {
+  Search(const BudgetSearch& given, const AccuracyBudget& budget)
+      : given_(given), budget_(budget), weights_(given.weights) {
     for (const Operation* op : given.graph.topological())
       if (given.noise[op->id()] > 0 && wider(*op)) layers_.push_back(op->id());
     std::stable_sort(layers_.begin(), layers_.end(),
                      [&](uint32_t a, uint32_t b) { return given.noise[a] > given.noise[b]; });
+    // Layers are judged in front of a final softmax, which has no noise of its own there.
+    for (const Judged& judged : judged_outputs(given.graph)) {
+      const Operation* made_by = judged.tensor->producer();
+      if (!judged.softmax_axis || made_by == nullptr) continue;
+      for (const Use& use : judged.tensor->uses())
+        if (use.op->kind() == OpKind::Softmax && wider(*use.op))
+          followed_by_[made_by->id()] = use.op->id();
+    }
   }
 
   Result<BudgetResult> run() {
     EC_TRY(const Outcome none, try_first(0));
     if (none.meets(budget_)) return std::move(result_);
-    EC_TRY(const Outcome all, try_first(layers_.size()));
+    EC_TRY(const Outcome all, try_all());
     if (!all.meets(budget_)) return not_met(none, all);
     // The errors of layers add up, so that more raised layers are never much worse.
     size_t too_few = 0, enough = layers_.size();
@@ -44,6 +56,35 @@ class Search {
   }
 
  private:
+  // Next to the noise of 8-bit activations the errors of rounded weights may not be worth what
+  // takes them back; without that noise they may be most of what is left.
+  Result<Outcome> try_all() {
+    EC_TRY(Outcome best, try_first(layers_.size()));
+    const auto attempt = [&](LayerWeights weights) -> Status {
+      weights.swap(weights_);
+      EC_TRY(const Outcome outcome, try_first(layers_.size()));
+      if (outcome.sqnr_db > best.sqnr_db)
+        best = outcome;
+      else
+        weights.swap(weights_);
+      return {};
+    };
+    if (best.meets(budget_)) return best;
+    if (given_.may_correct_biases) EC_CHECK_OK(attempt(corrected_weights()));
+    if (best.meets(budget_) || !given_.adapt) return best;
+    EC_TRY(LayerWeights adapted, given_.adapt());
+    EC_CHECK_OK(attempt(std::move(adapted)));
+    return best;
+  }
+
+  // Those that nothing was made of yet.
+  LayerWeights corrected_weights() const {
+    LayerWeights corrected = correct_biases(given_.graph, result_.plan, given_.run, given_.weights);
+    for (size_t id = 0; id < corrected.size(); ++id)
+      if (given_.weights[id] && given_.weights[id]->adjusted) corrected[id] = given_.weights[id];
+    return corrected;
+  }
+
   std::optional<Precision> wider(const Operation& op) const {
     if (given_.target.has_wide && given_.target.describe(op, Width::Wide).integer)
       return Precision::Wide;
@@ -54,6 +95,8 @@ class Search {
   Result<Outcome> try_first(size_t count) {
     BudgetResult& r = result_;
     r.raised.assign(layers_.begin(), layers_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (const auto& [layer, softmax] : followed_by_)
+      if (std::ranges::find(r.raised, layer) != r.raised.end()) r.raised.push_back(softmax);
     r.options = given_.options;
     for (const uint32_t id : r.raised)
       r.options.chosen[id] = {*wider(*given_.graph.operation(id)), "raised for accuracy"};
@@ -62,11 +105,10 @@ class Search {
     ranges.wide = given_.run.extremes;
     EC_TRY(r.params, assign_parameters(given_.graph, r.plan, ranges));
     r.weights = round_weights(given_.graph, r.plan, r.params);
-    // Corrected biases serve the raised layers as well: the weights are rounded alike.
+    // What was made of the weights serves the raised layers as well: they are rounded alike.
     for (size_t id = 0; id < r.weights.size(); ++id)
-      if (r.weights[id] && given_.weights[id] &&
-          r.weights[id]->params == given_.weights[id]->params)
-        r.weights[id] = given_.weights[id];
+      if (r.weights[id] && weights_[id] && r.weights[id]->params == weights_[id]->params)
+        r.weights[id] = weights_[id];
     EC_TRY(const Conversion simulated,
            convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     EC_TRY(const AccuracyReport accuracy,
@@ -101,7 +143,9 @@ class Search {
 
   const BudgetSearch& given_;
   const AccuracyBudget& budget_;
-  std::vector<uint32_t> layers_;  // that can be raised, the worst first
+  std::vector<uint32_t> layers_;              // that can be raised, the worst first
+  std::map<uint32_t, uint32_t> followed_by_;  // the softmax that is raised with a layer
+  LayerWeights weights_;                      // with which they are tried
   BudgetResult result_;
 };
 

@@ -2,6 +2,8 @@
 // error allows.
 #pragma once
 
+#include <functional>
+
 #include "quantize/strategy.h"
 #include "quantize/weights.h"
 
@@ -14,6 +16,9 @@ struct BudgetSearch {
   const CalibrationRun& run;
   const LayerWeights& weights;       // of the plan without raised layers
   const std::vector<double>& noise;  // by operation id: what each layer costs by itself
+  bool may_correct_biases = true;
+  // Weights rounded for the results of their layers; empty: not to be tried.
+  std::function<Result<LayerWeights>()> adapt = {};
   SampleSource* samples = nullptr;
   std::span<const size_t> held_out = {};
   int threads = 1;

@@ -42,6 +42,7 @@ class Planner {
   }
 
   Plan run() {
+    find_raised_movement();
     for (const Operation* op : order_) describe(*op);
     if (plan_.target->float_norms)
       keep_in_float(parts_of_norms(graph_),
@@ -117,12 +118,34 @@ class Planner {
     const Width wanted = chosen == Precision::Wide ? Width::Wide : Width::Narrow;
     if (options_.chosen.count(op.id()) != 0 || op.inputs().empty()) return wanted;
     const Tensor* moved = op.input(0);
-    if (moved == nullptr || moved->producer() == nullptr || !at(moved->producer()).integer)
-      return wanted;
+    if (moved == nullptr) return wanted;
+    if (moved->is_input()) return raised_movement_[op.id()] ? Width::Wide : wanted;
+    if (moved->producer() == nullptr || !at(moved->producer()).integer) return wanted;
     const Width given = at(moved->producer()).width;
     if (given == wanted) return wanted;
     const OpRule rule = plan_.target->describe(op, given);
     return rule.integer && rule.moves_data ? given : wanted;
+  }
+
+  // Movement of data that only raised operations read, through other movement or at once: an input
+  // that it moves is as wide as they are.
+  void find_raised_movement() {
+    raised_movement_.resize(graph_.operation_id_bound(), false);
+    if (!plan_.target->has_wide || options_.chosen.empty()) return;
+    const auto is_raised = [&](const Use& use) {
+      const auto chosen = options_.chosen.find(use.op->id());
+      return raised_movement_[use.op->id()] ||
+             (chosen != options_.chosen.end() && chosen->second.precision == Precision::Wide);
+    };
+    for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+      const Operation* op = *it;
+      if (op->outputs().size() != 1 || op->output()->uses().empty() || !touches_reals(*op) ||
+          options_.chosen.count(op->id()) != 0)
+        continue;
+      const OpRule rule = plan_.target->describe(*op, Width::Wide);
+      raised_movement_[op->id()] =
+          rule.integer && rule.moves_data && std::ranges::all_of(op->output()->uses(), is_raised);
+    }
   }
 
   void keep_in_float(const std::vector<bool>& parts, const char* reason) {
@@ -359,6 +382,7 @@ class Planner {
   const PlanOptions& options_;
   const std::vector<Operation*> order_;
   UnionFind sets_;
+  std::vector<bool> raised_movement_;  // by operation id
   std::vector<Extra> extra_;
   Plan plan_;
 };

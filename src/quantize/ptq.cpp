@@ -247,16 +247,23 @@ class PtqRun {
       EC_TRY(const bool promising, adapting_may_help());
       if (!promising) return {};
     }
-    return improve_weights(
-        "adapt-rounding", "weights rounded for the results of their layer", adapt, kAdapted,
-        [&]() -> Result<LayerWeights> {
-          AdaptRoundingOptions options;
-          options.inputs.threads = request_.threads;
-          EC_TRY(const LayerWeights adapted,
-                 adapt_rounding(*graph_, round_weights(*graph_, plan_, params_), *request_.samples,
-                                spread(split_.calibration, kAdaptSamples), options));
-          return correct_biases(*graph_, plan_, run_, adapted);
-        });
+    return improve_weights("adapt-rounding", "weights rounded for the results of their layer",
+                           adapt, kAdapted, [&] { return adapted_weights(); });
+  }
+
+  Result<LayerWeights> adapted_weights() {
+    AdaptRoundingOptions options;
+    options.inputs.threads = request_.threads;
+    EC_TRY(const LayerWeights adapted,
+           adapt_rounding(*graph_, round_weights(*graph_, plan_, params_), *request_.samples,
+                          spread(split_.calibration, kAdaptSamples), options));
+    return correct_biases(*graph_, plan_, run_, adapted);
+  }
+  // It takes no longer than the rest, or is asked for.
+  bool may_adapt() const {
+    if (request_.methods.adapt_rounding != Switch::Auto)
+      return request_.methods.adapt_rounding == Switch::On;
+    return request_.high_effort || adapting_work(*graph_, weights_, {}) <= kAdaptWork;
   }
 
   // What a scale for each channel of the weights is worth.
@@ -276,9 +283,9 @@ class PtqRun {
     return {};
   }
 
-  // Where the rounding of weights makes a part of the noise, and takes no longer than the rest.
+  // Where the rounding of weights makes a part of the noise.
   Result<bool> adapting_may_help() {
-    if (!request_.high_effort && adapting_work(*graph_, weights_, {}) > kAdaptWork) return false;
+    if (!may_adapt()) return false;
     EC_TRY(const std::vector<OutputError> exact, errors_with(LayerWeights(weights_.size())));
     return sum_of(exact).judged < kWeightsMatter * sum_of(errors_).judged;
   }
@@ -306,6 +313,8 @@ class PtqRun {
     EC_TRY(const std::vector<double> noise,
            layer_noise(*graph_, plan_, params_, weights_, *trial_));
     BudgetSearch search{*graph_, *request_.target, options_, run_, weights_, noise};
+    search.may_correct_biases = request_.methods.correct_bias != Switch::Off;
+    if (may_adapt()) search.adapt = [this] { return adapted_weights(); };
     search.samples = request_.samples;
     search.held_out = split_.held_out;
     search.threads = request_.threads;

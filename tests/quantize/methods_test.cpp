@@ -4,6 +4,7 @@
 #include "ops/kernel.h"
 #include "quantize/qat.h"
 #include "quantize/quantized_text.h"
+#include "quantize/stored_weights.h"
 
 namespace ec::quantize {
 namespace {
@@ -160,6 +161,54 @@ TEST(Budget, SaysWhenItCannotBeMet) {
   const auto result = run_ptq(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
+}
+
+TEST(Budget, PredictionsNeedScores) {
+  QuantizeRequest request = plain_request();
+  request.budget.max_drop = 0.5;
+  DiagnosticSink sink;
+  for (const auto strategy : {run_ptq, run_dynamic}) {
+    const auto result = strategy(*with_weights(kLayers), request, sink);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code(), Code::Usage);
+    EXPECT_NE(result.error().message().find("--max-drop"), std::string::npos);
+  }
+}
+
+TEST(Budget, MapsOfProbabilitiesArePredictions) {
+  const std::string text =
+      "graph @g(%x: f32[1,4,4,3]) -> (y = %y) {\n"
+      "  %w = const f32[5,1,1,3] splat(0)\n"
+      "  %c = conv(%x, %w) {layout=nhwc} %y = softmax(%c) {axis=3}\n}";
+  QuantizeRequest request = plain_request();
+  request.budget.max_drop = 0.2;
+  const Quantized q = quantize_text(with_weights(text), request);
+  const auto& agreement = q.result.report.accuracy.outputs[0].top1_agreement;
+  ASSERT_TRUE(agreement);
+  EXPECT_GT(*agreement, 0.8);
+  EXPECT_LT(*agreement, 1.0);
+}
+
+// Weights whose rounding shifts all results: next to the noise of 8-bit activations that is little,
+// of 16-bit ones nearly everything.
+TEST(Budget, RaisedLayersHaveTheirBiasesCorrected) {
+  const auto graph = with_weights(kLayers);
+  QuantizeRequest request = plain_request();
+  const auto wide_sqnr = [&](Switch correct) {
+    request.methods.correct_bias = correct;
+    const Quantized q = quantize_text(graph->clone(), request, run_a16w8);
+    return q.result.report.accuracy.outputs[0].error.sqnr_db();
+  };
+  const double plain = wide_sqnr(Switch::Off), corrected = wide_sqnr(Switch::On);
+  ASSERT_GT(corrected, plain + 0.5);
+  request.budget.min_sqnr = (plain + corrected) / 2;
+  request.methods.correct_bias = Switch::Auto;
+  const Quantized q = quantize_text(graph->clone(), request);
+  EXPECT_GE(q.result.report.accuracy.outputs[0].error.sqnr_db(), *request.budget.min_sqnr);
+  const auto applied = [](const MethodGain& gain) {
+    return gain.method == "correct-bias" && gain.applied;
+  };
+  EXPECT_TRUE(std::ranges::none_of(q.result.report.methods, applied));
 }
 
 TEST(Causes, AnOutlierChannelIsNamed) {

@@ -20,14 +20,19 @@ class Planned {
   bool same(std::string_view a, std::string_view b) const {
     return plan_.group[plan_.stored_form(find(a))] == plan_.group[plan_.stored_form(find(b))];
   }
+  Width stored(std::string_view name) const { return plan_.stored[find(name)->id()]; }
+  uint32_t operation(std::string_view tensor) const { return find(tensor)->producer()->id(); }
   bool observed(std::string_view name) const { return plan_.observed[find(name)->id()]; }
 
-  QuantParams params(std::string_view name, const std::map<std::string, Range>& given) const {
+  QuantParams params(std::string_view name, const std::map<std::string, Range>& given,
+                     const std::map<std::string, Range>& wide = {}) const {
     Ranges ranges;
     ranges.resize(graph_->tensor_id_bound());
     for (const Tensor* tensor : graph_->tensors())
       if (plan_.observed[tensor->id()]) ranges[tensor->id()] = Range{0, 1};
     for (const auto& [tensor, range] : given) ranges[find(tensor)->id()] = range;
+    if (!wide.empty()) ranges.wide = ranges;
+    for (const auto& [tensor, range] : wide) ranges.wide[find(tensor)->id()] = range;
     const auto all = assign_parameters(*graph_, plan_, ranges);
     EXPECT_TRUE(all.ok());
     const auto& found = (*all)[plan_.stored_form(find(name))];
@@ -58,6 +63,33 @@ TEST(Plan, SameScaleRunsThroughMovement) {
   EXPECT_TRUE(p.integer("y"));
   EXPECT_TRUE(p.same("a", "m") && p.same("m", "y"));
   EXPECT_FALSE(p.same("x", "a"));
+}
+
+const std::string kMovedInput = over_images(
+    "%p = const i64[8] dense[0,1,1,0,0,1,1,0] %t = transpose(%x) {perm=[0,2,1,3]} "
+    "%a = pad(%t, %p) %c = conv(%a, %w, %b) {layout=nhwc} %y = conv(%c, %w, %b) {layout=nhwc}");
+
+TEST(Plan, MovedInputsAreAsWideAsTheirReaders) {
+  const Planned narrow(kMovedInput);
+  EXPECT_EQ(narrow.stored("a"), Width::Narrow);
+  PlanOptions options;
+  options.chosen[narrow.operation("y")] = {Precision::Wide, "raised"};
+  EXPECT_EQ(Planned(kMovedInput, options).stored("a"), Width::Narrow);
+  options.chosen[narrow.operation("c")] = {Precision::Wide, "raised"};
+  const Planned wide(kMovedInput, options);
+  EXPECT_EQ(wide.stored("a"), Width::Wide);
+  EXPECT_EQ(wide.stored("t"), Width::Wide);
+  EXPECT_EQ(wide.stored("x"), Width::Wide);
+}
+
+TEST(Plan, WideFormsMayHaveRangesOfTheirOwn) {
+  PlanOptions options;
+  options.chosen[Planned(kMovedInput).operation("c")] = {Precision::Wide, "raised"};
+  const Planned p(kMovedInput, options);
+  const std::map<std::string, Range> narrow{{"c", {-1, 1}}, {"y", {-1, 1}}};
+  EXPECT_FLOAT_EQ(p.params("c", narrow).scales[0], 1.0f / 32767);
+  EXPECT_FLOAT_EQ(p.params("c", narrow, {{"c", {-4, 4}}}).scales[0], 4.0f / 32767);
+  EXPECT_FLOAT_EQ(p.params("y", narrow, {{"y", {-4, 4}}}).scales[0], 2.0f / 255);
 }
 
 TEST(Plan, WeightsWithoutElementsStayInFloat) {
