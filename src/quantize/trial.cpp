@@ -16,6 +16,10 @@ namespace {
 constexpr double kSmallRun = 1e9;
 constexpr int kMostRunners = 8;
 
+// A softmax with this many lists of scores for each sample: over the samples of a trial hundreds of
+// predictions. The few of a classifier, most of them sure, say less than the noise of all scores.
+constexpr size_t kManyPredictions = 16;
+
 // A sum over samples and its typical term.
 class Average {
  public:
@@ -26,6 +30,7 @@ class Average {
     logarithms_ += of * std::log(value);
     weight_ += of;
   }
+  bool empty() const { return total_ <= 0; }
   double mean() const { return total_ > 0 ? sum_ / total_ : 0; }
   double typical() const { return weight_ > 0 ? std::exp(logarithms_ / weight_) : mean(); }
 
@@ -181,13 +186,13 @@ class Trial::ErrorOfOutput {
     noise_ += of * sample.noise;
     signal_ += of * sample.signal;
     if (sample.signal > 0) ratios_.add(of, sample.noise / sample.signal);
-    divergences_.add(of, sample.divergence);
+    if (sample.divergence) divergences_.add(of, *sample.divergence);
   }
   bool empty() const { return signal_ <= 0; }
   double ratio() const { return noise_ / signal_; }
-  double judged(bool softmax) const {
+  double judged() const {
     const double noise = std::sqrt(ratio() * ratios_.typical());
-    if (!softmax) return noise;
+    if (divergences_.empty()) return noise;
     return std::sqrt(noise * std::sqrt(divergences_.mean() * divergences_.typical()));
   }
 
@@ -209,9 +214,10 @@ Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Ro
       errors[i].noise += difference * difference;
       errors[i].signal += static_cast<double>(a[k]) * static_cast<double>(a[k]);
     }
-    if (!judged_[i].softmax_axis) continue;
-    if (const auto lists = score_lists(expected.shape, judged_[i].softmax_axis))
-      errors[i].divergence = divergence_of(a, b, *lists);
+    if (judged_[i].softmax_axis)
+      if (const auto lists = score_lists(expected.shape, judged_[i].softmax_axis);
+          lists && lists->rows * lists->inner >= kManyPredictions)
+        errors[i].divergence = divergence_of(a, b, *lists);
   }
   return errors;
 }
@@ -235,7 +241,7 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].empty()) continue;
     total.noise += outputs[i].ratio();
-    total.judged += outputs[i].judged(judged_[i].softmax_axis.has_value());
+    total.judged += outputs[i].judged();
     total.signal += 1;
   }
   return total;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "quantize/calibration/sample_source.h"
@@ -16,9 +17,10 @@ struct OutputError {
   double noise = 0, signal = 0;  // each output's share weighs the same
   // The noise by which choices are judged, between that of all samples together and that of a
   // typical one (their geometric mean): a few samples with large errors count, but do not decide
-  // what is better for all others. Where a softmax makes the output, what its probabilities lose
-  // counts as much as the noise in front of it: among thousands of classes, of which most never
-  // matter, the same noise may leave all answers as they are, or change every one.
+  // what is better for all others. Where a softmax makes many predictions for each sample, what
+  // its probabilities lose counts as much as the noise in front of it: among thousands of classes,
+  // of which most never matter, the same noise may leave all answers as they are, or change every
+  // one.
   double judged = 0;
   double sqnr_db() const;  // as judged
 };
@@ -60,7 +62,8 @@ class Trial {
   // Of one output and sample.
   struct SampleError {
     double noise = 0, signal = 0;
-    double divergence = 0;  // of probabilities, as a share of what knowing nothing would lose
+    // Of probabilities, as a share of what knowing nothing would lose; where they are many.
+    std::optional<double> divergence;
   };
   Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
                                              RoundedRunner& runner) const;
