@@ -261,6 +261,18 @@ INSTANTIATE_TEST_SUITE_P(
              "global_avg_pool squeeze"},
         Case{"global_max_pool", "%s = const i64[2] dense[2,3] %y = reduce_max(%x, %s)",
              "global_max_pool"},
+        Case{"pool_of_the_whole_image", "%y = avg_pool(%x) {kernel=[4,4]}", "global_avg_pool"},
+        Case{"pool_of_the_whole_image_strided", "%y = avg_pool(%x) {kernel=[4,4], strides=[4,4]}",
+             "global_avg_pool"},
+        Case{"pool_of_a_part", "%y = avg_pool(%x) {kernel=[4,3]}", "avg_pool"},
+        Case{"pool_with_pads",
+             "%y = avg_pool(%x) {kernel=[4,4], pads=[1,1,0,0], strides=[2,2], "
+             "count_include_pad=true}",
+             "avg_pool"},
+        Case{"pool_beyond_the_image",
+             "%y = avg_pool(%x) {kernel=[6,6], pads=[1,1,1,1], count_include_pad=true}",
+             "avg_pool"},
+        Case{"max_pool_of_the_whole_image", "%y = max_pool(%x) {kernel=[4,4]}", "max_pool"},
         Case{"mean_of_rows", "%s = const i64[1] dense[2] %y = reduce_mean(%x, %s)", "reduce_mean"}),
     [](const auto& one) { return std::string(one.param.name); });
 
