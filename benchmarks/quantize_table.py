@@ -7,13 +7,16 @@ COLUMNS = {
                  ("agreement with float", "agreement", "{:.4f}"), ("output SQNR dB", "sqnr_db", "{:.1f}"),
                  ("answers put right, wrong", "changed", "{}"), ("chance", "chance", "{:.2f}"),
                  ("seconds", "seconds", "{:.1f}"), ("of CPU", "cpu_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
+    "sets": [("network", "network", "{}"), ("quantiser", "tool", "{}"), ("top-1, mean", "top1", "{:.4f}"), ("least", "top1_least", "{:.4f}"),
+             ("most", "top1_most", "{:.4f}"), ("against ours, answers", "against_ours", "{:+.1f}"), ("interval 95 %", "interval", "± {:.1f}"),
+             ("agreement with float", "agreement", "{:.4f}"), ("output SQNR dB", "sqnr_db", "{:.1f}"), ("least ", "sqnr_least", "{:.1f}"), ("", "error", "{}")],
     "calibration": [("images", "images", "{}"), ("quantiser", "tool", "{}"), ("seconds", "seconds", "{:.1f}"),
                     ("of CPU", "cpu_seconds", "{:.1f}"), ("calibration alone", "calibrate_seconds", "{:.1f}"), ("peak MB", "memory_mb", "{:.0f}"), ("", "error", "{}")],
     "weights": [("network", "network", "{}"), ("form", "how", "{}"), ("writer", "tool", "{}"), ("bytes", "size", "{:,}"),
                 ("top-1", "top1", "{:.4f}"), ("agreement with float", "agreement", "{:.4f}"),
                 ("output SQNR dB", "sqnr_db", "{:.1f}"), ("", "error", "{}")],
 }
-TITLES = {"accuracy": "int8 networks", "calibration": "Calibrating MobileNetV2", "weights": "Weights stored smaller"}
+TITLES = {"accuracy": "int8 networks", "sets": "The same with five sets of calibration images", "calibration": "Calibrating MobileNetV2", "weights": "Weights stored smaller"}
 
 
 def cell(row: dict, key: str, form: str) -> str:

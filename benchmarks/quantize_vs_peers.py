@@ -1,9 +1,10 @@
 """Quantisation side by side with ONNX Runtime, ai-edge-quantizer and the TensorFlow converter.
 
-    python benchmarks/quantize_vs_peers.py [--part accuracy|calibration|weights] [--only GLOB] [--tool GLOB] [--out DIR]
+    python benchmarks/quantize_vs_peers.py [--part accuracy|sets|calibration|weights] [--only GLOB] [--tool GLOB] [--out DIR]
         [--edgecompile PATH] [--ptq-python PYTHON] [--tf-python PYTHON] [--images N]
 
 accuracy     int8 networks on 2,000 CIFAR-10 test images, 200 calibration images (the first 20 of each class)
+sets         the same with five sets of 200 calibration images each, and what of top-1 is chance
 calibration  time and peak memory of calibrating MobileNetV2 on 10, 100 and 1,000 images
 weights      file size and outputs of dynamic range and float16 files
 
@@ -43,6 +44,8 @@ NETWORKS = {
     "vit": ("cifar10/zoo/vit.onnx", None, "cifar"),
     "resnet8": ("mlperf_tiny/resnet8_cifar10_float.tflite", "mlperf_tiny/resnet8_cifar10.h5", "raw"),
 }
+
+SETS = 5  # of calibration images: 20 of each class, from every tenth of its 50 on
 
 
 def run_peer(python: str, job: dict) -> dict:
@@ -101,13 +104,14 @@ def judge(path: pathlib.Path, exact: list[np.ndarray], inputs: list[np.ndarray],
 class Table:
     """Rows of one part; a peer that fails is a row with its reason."""
 
-    def __init__(self, args):
-        self.args, self.rows = args, []
+    def __init__(self, args, keep_answers: bool = False):
+        self.args, self.rows, self.keep_answers = args, [], keep_answers
         self.ours = None  # which answers of our network are right
 
     def add(self, key: dict, make) -> None:
         if self.args.tool and not any(fnmatch.fnmatch(key["tool"], glob) for glob in self.args.tool):
             return
+        right = None
         try:
             row = key | make()
             right = row.pop("right", None)
@@ -117,7 +121,7 @@ class Table:
                 row["chance"] = chance(right, self.ours)
         except (RuntimeError, ValueError, OSError) as error:
             row = key | {"error": str(error).replace("\n", " ")[-160:]}
-        self.rows.append(row)
+        self.rows.append(row | {"right": right} if self.keep_answers and right else row)
         print(json.dumps(row), flush=True)
 
     def peer(self, key: dict, python: str | None, job: dict, then=lambda row: row) -> None:
@@ -142,44 +146,85 @@ def chosen(args, names):
     return [name for name in names if not args.only or any(fnmatch.fnmatch(name, glob) for glob in args.only)]
 
 
-def accuracy_part(args, folder: pathlib.Path) -> list[dict]:
-    table = Table(args)
-    calibration = write_listing(folder / "calibration.txt", cifar_calibration())
-    test = every_few(cifar_test(), args.images)
-    labels = [label for _, label in test]
-    for name in chosen(args, NETWORKS):
-        model, keras, kind = NETWORKS[name]
-        arrays = array_file(folder, kind, cifar_calibration())
-        inputs = [pixels(file, kind) for file, _ in test]
-        source = DATA / model
-        exact_model = picture_model(source)
-        exact = [exact_model(x).astype(np.float64) for x in inputs]
-        top1 = sum(int(e.argmax() == label) for e, label in zip(exact, labels)) / len(labels)
-        table.add({"network": name, "tool": "float"}, lambda: {"top1": top1})
-        shape = ["--input-shape", "1x3x32x32" if source.suffix == ".onnx" else "1x32x32x3"]
+class Network:
+    """One of NETWORKS with the test images, and every quantiser that takes it."""
 
-        def judged(output):
-            return lambda row: row | judge(output, exact, inputs, labels)
+    def __init__(self, args, name: str, folder: pathlib.Path) -> None:
+        model, self.keras, self.kind = NETWORKS[name]
+        test = every_few(cifar_test(), args.images)
+        self.args, self.name, self.folder, self.source = args, name, folder, DATA / model
+        self.labels = [label for _, label in test]
+        self.inputs = [pixels(file, self.kind) for file, _ in test]
+        exact_model = picture_model(self.source)
+        self.exact = [exact_model(x).astype(np.float64) for x in self.inputs]
+        self.shape = ["--input-shape", "1x3x32x32" if self.source.suffix == ".onnx" else "1x32x32x3"]
 
+    def float_row(self) -> dict:
+        right = [int(e.argmax() == label) for e, label in zip(self.exact, self.labels)]
+        return {"top1": sum(right) / len(right)}
+
+    def judged(self, output: pathlib.Path):
+        return lambda row: row | judge(output, self.exact, self.inputs, self.labels)
+
+    def quantise(self, table: "Table", files, key: dict) -> None:
+        """A row for each quantiser, calibrated with these images."""
+        args, name, folder, source, key = self.args, self.name, self.folder, self.source, {"network": self.name} | key
+        listing, arrays = write_listing(folder / "calibration.txt", files), array_file(folder, self.kind, files)
         ours = folder / f"{name}_ours.tflite"
-        table.add({"network": name, "tool": "ours"},
-                  lambda: judged(ours)(run_ours(args, source, "-t", "tflite", "-q", "ptq", *shape, *OPTIONS[kind],
-                                                "--calibration-data", calibration, "-o", ours)))
+        table.add(key | {"tool": "ours"},
+                  lambda: self.judged(ours)(run_ours(args, source, "-t", "tflite", "-q", "ptq", *self.shape, *OPTIONS[self.kind],
+                                                     "--calibration-data", listing, "-o", ours)))
         if source.suffix == ".onnx":
             for method in ("MinMax", "Percentile", "Entropy"):
                 output = folder / f"{name}_{method}.onnx"
                 job = {"tool": "ort", "method": method, "model": source, "output": output, "samples": arrays}
-                table.peer({"network": name, "tool": f"ORT {method}"}, sys.executable, job, judged(output))
+                table.peer(key | {"tool": f"ORT {method}"}, sys.executable, job, self.judged(output))
         plain = folder / f"{name}_float.tflite"
-        run_ours(args, source, "-t", "tflite", *shape, "-o", plain)
+        run_ours(args, source, "-t", "tflite", *self.shape, "-o", plain)
         output = folder / f"{name}_ai_edge.tflite"
         job = {"tool": "ai_edge", "method": "static", "model": plain, "output": output, "samples": arrays}
-        table.peer({"network": name, "tool": "ai-edge-quantizer"}, args.ptq_python, job, judged(output))
-        if keras:
+        table.peer(key | {"tool": "ai-edge-quantizer"}, args.ptq_python, job, self.judged(output))
+        if self.keras:
             output = folder / f"{name}_tf.tflite"
-            job = {"tool": "tensorflow", "method": "int8", "model": DATA / keras, "output": output, "samples": arrays}
-            table.peer({"network": name, "tool": "TensorFlow"}, args.tf_python, job, judged(output))
+            job = {"tool": "tensorflow", "method": "int8", "model": DATA / self.keras, "output": output, "samples": arrays}
+            table.peer(key | {"tool": "TensorFlow"}, args.tf_python, job, self.judged(output))
+
+
+def accuracy_part(args, folder: pathlib.Path) -> list[dict]:
+    table = Table(args)
+    for name in chosen(args, NETWORKS):
+        network = Network(args, name, folder)
+        table.add({"network": name, "tool": "float"}, network.float_row)
+        network.quantise(table, cifar_calibration(), {})
     return table.rows
+
+
+def over_sets(rows: list[dict], tool: str) -> dict:
+    """One quantiser's rows of several sets, and how far its answers are from ours, with what chance of the test images makes of it."""
+    own = [row for row in rows if row["tool"] == tool]
+    failed = [row for row in own if "error" in row]
+    if failed:
+        return {"error": failed[0]["error"]}
+    row = {"top1": np.mean([r["top1"] for r in own]), "top1_least": min(r["top1"] for r in own), "top1_most": max(r["top1"] for r in own),
+           "agreement": np.mean([r["agreement"] for r in own]), "sqnr_db": np.mean([r["sqnr_db"] for r in own]),
+           "sqnr_least": min(r["sqnr_db"] for r in own)}
+    ours = [r for r in rows if r["tool"] == "ours"]
+    if tool == "ours" or len(ours) != len(own):
+        return row
+    # By image: the mean over the sets of being right or not, theirs less ours.
+    difference = np.mean([r["right"] for r in own], axis=0) - np.mean([r["right"] for r in ours], axis=0)
+    return row | {"against_ours": difference.sum(), "interval": 1.96 * difference.std() * len(difference) ** 0.5}
+
+
+def sets_part(args, folder: pathlib.Path) -> list[dict]:
+    rows = []
+    for name in chosen(args, NETWORKS):
+        network, table = Network(args, name, folder), Table(args, keep_answers=True)
+        for number in range(SETS):
+            network.quantise(table, cifar_calibration(first=number * 10), {"set": number})
+        for tool in dict.fromkeys(row["tool"] for row in table.rows):
+            rows.append({"network": name, "tool": tool} | over_sets(table.rows, tool))
+    return rows
 
 
 def calibration_part(args, folder: pathlib.Path) -> list[dict]:
@@ -251,7 +296,7 @@ def main() -> int:
     if not DATA.is_dir():
         print(f"quantize_vs_peers: no {DATA}, skipped")
         return 0
-    parts = {"accuracy": accuracy_part, "calibration": calibration_part, "weights": weights_part}
+    parts = {"accuracy": accuracy_part, "sets": sets_part, "calibration": calibration_part, "weights": weights_part}
     record_path = args.out / "quantize.json" if args.out else None
     results = json.loads(record_path.read_text())["parts"] if record_path and record_path.exists() else {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -262,7 +307,8 @@ def main() -> int:
              f"{setup} {args.threads} threads for ours, as many as they like for the others. Seconds are those of the quantiser "
              "without imports of Python (of CPU: of all its threads together), peak MB those of its whole process. We read and prepare the pictures within that time, "
              "the others get arrays. Answers put right and wrong are those that differ from the float network's; chance is how likely "
-             "top-1 would differ from ours at least as much if both were right equally often (exact McNemar test)."]
+             "top-1 would differ from ours at least as much if both were right equally often (exact McNemar test). With several sets: "
+             "how many answers of the test images more are right than with ours, mean of the sets, and the interval that the choice of test images gives it."]
     for part in COLUMNS:
         if part in results:
             lines += markdown(part, results[part])

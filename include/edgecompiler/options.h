@@ -41,7 +41,7 @@ struct CompileOptions {
   std::string weights;
   // Methods that change the numbers to keep accuracy, each "auto" (where it was measured to help,
   // the default), "on" or "off".
-  std::string equalize, balance, correct_bias, adapt_rounding;
+  std::string equalize, balance, correct_bias, adapt_rounding, precise_outputs;
   // "normal" or "high": more ranges tried, takes longer.
   std::string effort;
   // What the outputs must keep against the float model, without labels: the share of samples whose
@@ -92,7 +92,8 @@ struct CompileOptions {
   // Cuts the model into this many files, one per Edge TPU of a pipeline. 0: one file.
   int segments = 0;
 
-  // Threads to compute with; 0: one per core. Not given: one for sessions, one per core to quantise.
+  // Threads to compute with; 0: one per core. Not given: one for sessions, one per core to
+  // quantise.
   std::optional<int> threads;
   // Run with the reference kernels only: slow, simple, what everything else is compared with.
   bool reference = false;

@@ -64,6 +64,7 @@ def compile(
     balance: str | None = None,
     correct_bias: str | None = None,
     adapt_rounding: str | None = None,
+    precise_outputs: str | None = None,
     effort: str | None = None,
     max_drop: float | None = None,
     min_sqnr: float | None = None,
@@ -95,8 +96,9 @@ def compile(
     the model, which then takes uint8 RGB pixels. `save_statistics` writes what was measured to a file, which
     `statistics` takes in place of the data.
 
-    `quantize="a16w8"` has 16-bit activations; "dynamic" and "float16" store weights smaller and need no data. `max_drop` and `min_sqnr` raise layers until the outputs are that close
-    to the float model's; `equalize`, `balance`, `correct_bias` and `adapt_rounding` are "auto", "on" or "off".
+    `quantize="a16w8"` has 16-bit activations; "dynamic" and "float16" store weights smaller and need no data. `max_drop`
+    and `min_sqnr` raise layers until the outputs are that close to the float model's; `equalize`, `balance`,
+    `correct_bias`, `adapt_rounding` and `precise_outputs` are "auto", "on" or "off".
 
     For "coral": `strict` fails where an operation does not run on the device, `edgetpu_runtime` is its version,
     `edgetpu_rules` "fitted" or "published", `edgetpu_compiler` runs Google's compiler on the result, and `segments` cuts
@@ -116,7 +118,8 @@ def compile(
                 "calibration_method": calibration_method, "save_statistics": save_statistics, "statistics": statistics,
                 "pixel_range": pixel_range, "input_layout": input_layout, "color": color, "resize": resize,
                 "io_type": io_type, "weights": weights, "equalize": equalize, "balance": balance,
-                "correct_bias": correct_bias, "adapt_rounding": adapt_rounding, "effort": effort, "edgetpu_rules": edgetpu_rules,
+                "correct_bias": correct_bias, "adapt_rounding": adapt_rounding, "precise_outputs": precise_outputs,
+                "effort": effort, "edgetpu_rules": edgetpu_rules,
                 "calibration_data": None if calibration_data is None else samples_path(calibration_data, scratch),
             },
             numbers={

@@ -74,6 +74,7 @@ CompileOptions compile_options(const Options& given) {
   text("balance", options.balance);
   text("correct_bias", options.correct_bias);
   text("adapt_rounding", options.adapt_rounding);
+  text("precise_outputs", options.precise_outputs);
   text("effort", options.effort);
   text("edgetpu_rules", options.edgetpu_rules);
   number("calibration_samples", options.calibration_samples);

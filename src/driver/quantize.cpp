@@ -61,6 +61,11 @@ Result<quantize::QuantizeRequest> request_of(const CompileOptions& options,
   EC_TRY(request.methods.balance, switch_of("balance", options.balance));
   EC_TRY(request.methods.correct_bias, switch_of("correct-bias", options.correct_bias));
   EC_TRY(request.methods.adapt_rounding, switch_of("adapt-rounding", options.adapt_rounding));
+  EC_TRY(request.methods.precise_outputs, switch_of("precise-outputs", options.precise_outputs));
+  if (request.methods.precise_outputs == quantize::Switch::On &&
+      request.io != quantize::IoType::Float)
+    return bad_choice("precise-outputs", options.precise_outputs,
+                      "auto, off where outputs are integers; on needs --io-type float");
   const std::string weights = to_lower(options.weights);
   if (!weights.empty() && weights != "per-channel" && weights != "per-tensor")
     return bad_choice("weights", options.weights, "per-channel, per-tensor");

@@ -63,6 +63,7 @@ quantize::MeasuredWith measured_with(const CompileOptions& o) {
           {"balance", o.balance},
           {"correct-bias", o.correct_bias},
           {"adapt-rounding", o.adapt_rounding},
+          {"precise-outputs", o.precise_outputs},
           {"effort", o.effort},
           {"max-drop", format_double(o.max_drop)},
           {"min-sqnr", format_double(o.min_sqnr)},

@@ -35,6 +35,7 @@ std::string options_text(const CompileOptions& options) {
                       options.calibration_percentile, options.weights, options.equalize,
                       options.balance, options.correct_bias, options.effort);
   text += fmt::format(";adapt_rounding={}", options.adapt_rounding);
+  text += fmt::format(";precise_outputs={}", options.precise_outputs);
   text += fmt::format(";max_drop={};min_sqnr={}", options.max_drop, options.min_sqnr);
   text += fmt::format(";fold_preprocessing={}", options.fold_preprocessing);
   return text + ";stop_after=" + options.stop_after;

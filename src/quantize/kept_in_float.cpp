@@ -14,27 +14,29 @@ void count_operations(const Graph& graph, const Plan& plan, QuantizeReport& repo
       ++report.integer_ops;
     } else if (!entry.reason.empty()) {
       ++report.float_ops;
-      report.kept_in_float.push_back(
-          {std::string(op->location().name()), std::string(op->def().name), entry.reason});
+      report.kept_in_float.push_back({std::string(op->location().name()),
+                                      std::string(op->def().name), entry.reason, entry.on_purpose});
     }
   }
 }
 
 void warn_kept_in_float(const QuantizeReport& report, DiagnosticSink& sink) {
-  if (report.float_ops == 0) return;
+  std::vector<const KeptInFloat*> unwanted;
+  for (const KeptInFloat& kept : report.kept_in_float)
+    if (!kept.on_purpose) unwanted.push_back(&kept);
+  if (unwanted.empty()) return;
   Diagnostic warning(Code::KeptInFloat,
-                     fmt::format("{} of {} operations stay in floating point", report.float_ops,
+                     fmt::format("{} of {} operations stay in floating point", unwanted.size(),
                                  report.float_ops + report.integer_ops));
   warning.severity = Severity::Warning;
   constexpr size_t kNamed = 10;
-  for (size_t i = 0; i < std::min(kNamed, report.kept_in_float.size()); ++i) {
-    const KeptInFloat& kept = report.kept_in_float[i];
+  for (size_t i = 0; i < std::min(kNamed, unwanted.size()); ++i) {
+    const KeptInFloat& kept = *unwanted[i];
     warning.notes.push_back(
         fmt::format("'{}' ({}): {}", printable(kept.name), kept.op, kept.reason));
   }
-  if (report.kept_in_float.size() > kNamed)
-    warning.notes.push_back(
-        fmt::format("and {} more; --json lists all", report.kept_in_float.size() - kNamed));
+  if (unwanted.size() > kNamed)
+    warning.notes.push_back(fmt::format("and {} more; --json lists all", unwanted.size() - kNamed));
   sink.report(std::move(warning));
 }
 

@@ -71,7 +71,10 @@ class Planner {
     if (entry.rule.integer && options_.weights_per_tensor) entry.rule.weights_axis = -1;
     entry.integer = entry.rule.integer;
     entry.reason = entry.rule.reason;
-    if (chosen.precision == Precision::Float && entry.integer) refuse(entry, chosen.reason);
+    if (chosen.precision == Precision::Float && entry.integer) {
+      refuse(entry, chosen.reason);
+      entry.on_purpose = chosen.on_purpose;
+    }
     for (const std::string& pattern : options_.keep_float)
       for (const std::string& name : op.location().nodes)
         if (matches_glob(pattern, name)) refuse(entry, "--keep-float " + pattern);

@@ -24,7 +24,8 @@ struct OpPlan {
   bool integer = false;
   Width width = Width::Narrow;
   OpRule rule;
-  std::string reason;  // why it stays in floating point; empty where it has no real numbers
+  std::string reason;       // why it stays in floating point; empty where it has no real numbers
+  bool on_purpose = false;  // it stays there because a method wants it, and nothing is wrong
 };
 
 // What of a tensor counts for those who read it (masked_values.h).
@@ -63,6 +64,7 @@ enum class Precision : uint8_t { Narrow, Wide, Float };
 struct Choice {
   Precision precision = Precision::Float;
   std::string reason;  // where it stays in floating point
+  bool on_purpose = false;
 };
 
 struct PlanOptions {

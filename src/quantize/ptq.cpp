@@ -13,6 +13,7 @@
 #include "quantize/kept_in_float.h"
 #include "quantize/masked_values.h"
 #include "quantize/mixed_ranges.h"
+#include "quantize/precise_outputs.h"
 #include "quantize/rescale.h"
 #include "quantize/shares.h"
 #include "quantize/steps.h"
@@ -46,6 +47,9 @@ constexpr size_t kExtremes = 4;  // every fourth has extreme values
 constexpr Worthwhile kAdapted{0.995, 1.25};
 constexpr double kAdaptWork = 1e11, kWeightsMatter = 0.99;
 constexpr size_t kAdaptSamples = 64;  // that the rounding of weights looks at
+// Of all work that layers may have which make outputs with 16 bits unless asked: LiteRT's kernels
+// for these take about 20 times as long as those for 8.
+constexpr double kPreciseShare = 0.005, kWorthTheMeans = 0.1;  // dB
 // Runs that measure what each layer costs by itself, and how many layers are measured unless asked.
 constexpr size_t kShareRuns = 96, kMostShares = 400;
 
@@ -144,6 +148,7 @@ class PtqRun {
     if (keep_unbounded_in_float(*graph_, plan_, run_.unbounded, options_))
       plan_ = make_plan(*graph_, *request_.target, options_);
     EC_CHECK_OK(split_mixed_outputs());
+    EC_CHECK_OK(make_outputs_precise());
     check_input_ranges(*graph_, run_, request_.preprocessing, sink_);
     return {};
   }
@@ -168,6 +173,44 @@ class PtqRun {
            fmt::format("'{}' joins floats, its operands keep their own scales",
                        printable(op->location().name()))});
     return {};
+  }
+
+  // Outputs that stay floats are not rounded on their way, where that costs little.
+  Status make_outputs_precise() {
+    const Switch wanted = request_.methods.precise_outputs;
+    if (wanted == Switch::Off || !may_be_precise()) return {};
+    PreciseOutputs precise =
+        precise_outputs(*graph_, plan_, wanted == Switch::On ? 1.0 : kPreciseShare);
+    if (precise.choices.empty()) return {};
+    EC_TRY(const double rounded_db, sqnr_as_planned());
+    choose(precise.choices);
+    EC_TRY(double precise_db, sqnr_as_planned());
+    size_t operations = precise.choices.size();
+    if (!precise.means.empty()) {
+      const PlanOptions without = options_;
+      choose(precise.means);
+      EC_TRY(const double with_means_db, sqnr_as_planned());
+      if (with_means_db >= precise_db + kWorthTheMeans) {
+        precise_db = with_means_db;
+        operations += precise.means.size();
+      } else {
+        options_ = without;
+        plan_ = make_plan(*graph_, *request_.target, options_);
+      }
+    }
+    report().methods.push_back(
+        {"precise-outputs", true, rounded_db, precise_db,
+         fmt::format("float outputs are not rounded to 8 bits; operations with more: {}",
+                     operations)});
+    return {};
+  }
+  void choose(const std::map<uint32_t, Choice>& choices) {
+    for (const auto& [id, choice] : choices) options_.chosen[id] = choice;
+    plan_ = make_plan(*graph_, *request_.target, options_);
+  }
+  // ONNX files have the same type everywhere: few of their readers know another.
+  bool may_be_precise() const {
+    return request_.io == IoType::Float && request_.form == GraphForm::Integer;
   }
 
   // Of a few samples, with the ranges as calibrated.

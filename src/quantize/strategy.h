@@ -28,6 +28,8 @@ struct AccuracyMethods {
   // Weights rounded for the layer's results instead of each for itself. Auto: large networks with
   // high effort only.
   Switch adapt_rounding = Switch::Auto;
+  // Float outputs are not rounded to 8 bits. Auto: where the layers that make them are little work.
+  Switch precise_outputs = Switch::Auto;
 };
 
 // Without labels: against the float model, on samples kept apart. Layers are raised to a wider type
@@ -62,6 +64,7 @@ struct KeptInFloat {
   std::string name;  // in the source model
   std::string op;
   std::string reason;
+  bool on_purpose = false;  // a method chose it: nothing to warn of
 };
 
 struct StepTime {

@@ -71,12 +71,10 @@ double divergence_of(std::span<const float> expected, std::span<const float> got
 }  // namespace
 
 double work_of(const Operation& op) {
-  // An element that is only moved or rounded costs about as much as this many products.
-  constexpr double kElement = 8;
   double elements = 0;
   for (const Tensor* output : op.outputs())
     elements += static_cast<double>(output->type().num_elements().value_or(0));
-  return kElement * elements + static_cast<double>(count_macs(op).value_or(0));
+  return kWorkOfElement * elements + static_cast<double>(count_macs(op).value_or(0));
 }
 
 double work_of_run(const Graph& graph) {

@@ -82,6 +82,8 @@ class Trial {
   std::vector<std::vector<Value>> expected_;
 };
 
+// An element that is only moved or rounded costs about as much as this many products.
+constexpr double kWorkOfElement = 8;
 // Multiplications and moved elements, about, of an operation and of one run of a graph.
 double work_of(const Operation& op);
 double work_of_run(const Graph& graph);

@@ -16,9 +16,9 @@ SIDE = 8
 
 
 def conv_net(layers: list[tuple[str, list[float], list[int], dict]], channels: int = 3, tail: list[bytes] = (),
-             result: tuple[str, list[int]] | None = None, activation: str | None = None) -> bytes:
-    """Convolutions named as given, each with the activation behind it, then the mean of each channel."""
-    nodes, constants, at, last = [], [], "x", channels
+             result: tuple[str, list[int]] | None = None, activation: str | None = None, tail_weights: list[bytes] = ()) -> bytes:
+    """Convolutions named as given, each with the activation behind it, then the mean of each channel or the tail."""
+    nodes, constants, at, last = [], [*tail_weights], "x", channels
     for i, (name, weights, shape, attributes) in enumerate(layers):
         constants.append(onnx.tensor(f"{name}_w", shape, weights))
         nodes.append(onnx.node("Conv", [at, f"{name}_w"], [f"{name}_c"], name, **attributes))
@@ -239,6 +239,46 @@ class FoldedPreprocessing(QuantizeCase):
         self.assertFalse((self.dir / "out.tflite").exists())
 
 
+def classifier() -> bytes:
+    """Convolutions, a pool with one window over the image, a linear layer, a softmax."""
+    r = random.Random(3)
+    tail = [onnx.node("AveragePool", ["b_c"], ["p"], "pool", kernel_shape=[SIDE, SIDE]), onnx.node("Flatten", ["p"], ["f"], "flat"),
+            onnx.node("Gemm", ["f", "wl"], ["s"], "scores"), onnx.node("Softmax", ["s"], ["y"], "probabilities", axis=1)]
+    layers = [(name, [r.uniform(-1, 1) for _ in range(32 * inputs * 9)], [32, inputs, 3, 3], {"pads": [1, 1, 1, 1]})
+              for name, inputs in (("a", 3), ("b", 32))]
+    weights = onnx.tensor("wl", [32, 10], [r.uniform(-1, 1) for _ in range(320)])
+    return conv_net(layers, tail=tail, result=("y", [1, 10]), activation="Relu", tail_weights=[weights])
+
+
+class PreciseOutputs(QuantizeCase):
+    def setUp(self):
+        super().setUp()
+        self.write("m.onnx", classifier())
+
+    def test_scores_are_not_rounded_to_8_bits(self):
+        done = self.good(*self.quantize("m.onnx", "--json"))
+        report = done.result["quantization"]
+        self.assertIn("precise-outputs", [m["method"] for m in report["methods"] if m["applied"]])
+        self.assertEqual([k["name"] for k in report["kept_in_float"]], ["probabilities"])
+        self.assertNotIn("EC4", done.err)  # it is meant to be: no warning
+        shown = json.dumps(self.good("inspect", "out.tflite", "--json").result)
+        self.assertIn("reduce_mean", shown)
+        self.assertNotIn("avg_pool", shown)
+
+    def test_8_bits_where_asked_for(self):
+        for options in (("--precise-outputs", "off"), ("--io-type", "int8")):
+            with self.subTest(options=options):
+                report = self.report("m.onnx", *options)
+                self.assertEqual(report["kept_in_float"], [])
+                self.assertNotIn("precise-outputs", [m["method"] for m in report["methods"]])
+
+    def test_what_cannot_be(self):
+        self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", "--io-type", "int8"))
+        self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", target="coral"))
+        self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "often"))
+        self.assertFalse((self.dir / "out.tflite").exists())
+
+
 class Statistics(QuantizeCase):
     def setUp(self):
         super().setUp()
@@ -246,7 +286,8 @@ class Statistics(QuantizeCase):
 
     def test_the_same_bytes_without_the_data(self):
         for i, options in enumerate((("--mean", "0.5", "--std", "0.25"), ("--weights", "per-tensor"), ("--fold-preprocessing",
-                                     "--mean", "0.5,0.4,0.3", "--std", "0.25"), ("--min-sqnr", "30", "--io-type", "int8"), ("--adapt-rounding", "on"))):
+                                     "--mean", "0.5,0.4,0.3", "--std", "0.25"), ("--min-sqnr", "30", "--io-type", "int8"), ("--adapt-rounding", "on"),
+                                     ("--precise-outputs", "on"))):
             with self.subTest(options=options):
                 direct = self.good(*self.quantize("m.onnx", *options, "--save-statistics", "s.json", "--json")).result
                 bytes_of_direct = (self.dir / "out.tflite").read_bytes()

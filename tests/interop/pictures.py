@@ -26,8 +26,9 @@ def _cifar_files(folder: str) -> list[list[pathlib.Path]]:
     return [sorted(p.iterdir()) for p in sorted((DATA / "cifar10" / folder).iterdir()) if p.is_dir()]
 
 
-def cifar_calibration(per_class: int = 20) -> list[pathlib.Path]:
-    return [file for files in _cifar_files("calibration") for file in files[:per_class]]
+def cifar_calibration(first: int = 0, per_class: int = 20) -> list[pathlib.Path]:
+    """So many of each class, from the one with that number on; behind the last comes the first."""
+    return [file for files in _cifar_files("calibration") for file in (files[first:] + files[:first])[:per_class]]
 
 
 def cifar_test() -> Labelled:

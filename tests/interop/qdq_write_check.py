@@ -89,7 +89,7 @@ def networks(folder):
     if not zoo.is_dir():
         print(f"qdq_write_check: no {zoo}, left out")
         return
-    samples = [pictures.pixels(file, "cifar").transpose(2, 0, 1)[None] for file in pictures.cifar_calibration(8)]
+    samples = [pictures.pixels(file, "cifar").transpose(2, 0, 1)[None] for file in pictures.cifar_calibration(per_class=8)]
     for name in ("mobilenetv2", "efficientnet", "vit"):
         yield name, zoo / f"{name}.onnx", samples
 

@@ -41,7 +41,7 @@ inline QuantizeRequest plain_request() {
   QuantizeRequest request;
   request.target = find_target_spec("tflite");
   request.method = "minmax";
-  request.methods = {Switch::Off, Switch::Off, Switch::Off, Switch::Off};
+  request.methods = {Switch::Off, Switch::Off, Switch::Off, Switch::Off, Switch::Off};
   return request;
 }
 
