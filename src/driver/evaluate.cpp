@@ -195,8 +195,9 @@ class Evaluation {
         .hint("check the labels and --label-offset");
   }
 
-  Status add_score(size_t sample, size_t output, const std::vector<RealOutput>& outputs,
-                   EvaluatedModel& report) {
+  // Whether the answer is right.
+  Result<bool> add_score(size_t sample, size_t output, const std::vector<RealOutput>& outputs,
+                         EvaluatedModel& report) {
     if (output >= outputs.size())
       return Error(Code::ShapeMismatch, "the reference has fewer outputs than the model")
           .file(report.path);
@@ -204,8 +205,7 @@ class Evaluation {
     EC_TRY(const size_t index, score_index(sample, scores));
     const size_t classes = quantize::score_classes(scores.shape);
     // A batch above one repeats the picture.
-    report.score.add(std::span(scores.values).first(classes), index);
-    return {};
+    return report.score.add(std::span(scores.values).first(classes), index);
   }
 
   Status compare(const std::vector<RealOutput>& got, const std::vector<RealOutput>& expected) {
@@ -263,11 +263,17 @@ class Evaluation {
       if (labelled && !scored) {
         EC_TRY(scored, score_output(got));
       }
-      if (labelled) EC_CHECK_OK(add_score(sample, *scored, got, report_.model));
+      bool right = false, right_before = false;
+      if (labelled) {
+        EC_TRY(right, add_score(sample, *scored, got, report_.model));
+      }
       if (reference_) {
         EC_TRY(const std::vector<RealOutput> expected, reference_->run(sample));
         EC_CHECK_OK(compare(got, expected));
-        if (labelled) EC_CHECK_OK(add_score(sample, *scored, expected, *report_.reference));
+        if (labelled) {
+          EC_TRY(right_before, add_score(sample, *scored, expected, *report_.reference));
+          report_.changed.add(right, right_before);
+        }
       }
       report_progress("evaluating", static_cast<int64_t>(k + 1), static_cast<int64_t>(count));
     }

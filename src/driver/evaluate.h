@@ -46,6 +46,7 @@ struct EvaluateReport {
   EvaluatedModel model;
   std::optional<EvaluatedModel> reference;
   std::vector<ComparedOutput> outputs;  // with a reference
+  quantize::ChangedAnswers changed;     // with labels and a reference
 
   bool labelled() const { return !label_source.empty(); }
   // The name of the class at a place among the scores.

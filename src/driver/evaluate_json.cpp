@@ -57,6 +57,10 @@ std::string evaluate_json(const EvaluateReport& report) {
     json["outputs"] = Json::array();
     for (const ComparedOutput& output : report.outputs)
       json["outputs"].push_back(output_json(output));
+    if (report.labelled())
+      json["changed_answers"] = {{"put_right", report.changed.put_right},
+                                 {"put_wrong", report.changed.put_wrong},
+                                 {"chance", report.changed.chance()}};
   }
   if (report.confusion && report.labelled()) {
     json["model"]["confusion"] = confusion_json(report, report.model);

@@ -11,8 +11,9 @@ namespace ec::quantize {
 class ClassificationScore {
  public:
   // Of one sample; `label` is the place of its class among the scores. The first of equal scores
-  // counts as the larger one; a score that is no number is never right.
-  void add(std::span<const float> scores, size_t label);
+  // counts as the larger one; a score that is no number is never right. Whether the largest is the
+  // right one.
+  bool add(std::span<const float> scores, size_t label);
 
   int64_t samples() const { return samples_; }
   double top1() const { return share(top1_); }
@@ -27,6 +28,19 @@ class ClassificationScore {
 
   int64_t samples_ = 0, top1_ = 0, top5_ = 0;
   std::map<std::pair<size_t, size_t>, int64_t> confusion_;
+};
+
+// Answers that one network has right and the other wrong.
+struct ChangedAnswers {
+  int64_t put_right = 0, put_wrong = 0;
+
+  void add(bool right, bool right_before) {
+    put_right += right && !right_before;
+    put_wrong += !right && right_before;
+  }
+  // How likely two networks that are right equally often differ at least as much on so many
+  // samples (exact McNemar test): near 1 the difference says nothing, below 0.05 it is real.
+  double chance() const;
 };
 
 }  // namespace ec::quantize

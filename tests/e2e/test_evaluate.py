@@ -70,6 +70,7 @@ class Evaluate(Case):
         model = self.quantized("--mean", "0.5", "--std", "0.25")
         result = self.good("evaluate", model, "--data", "data", "--reference", "m.onnx", "--json").result
         self.assertEqual(result["model"]["top1"], result["reference"]["top1"])
+        self.assertEqual(result["changed_answers"], {"put_right": 0, "put_wrong": 0, "chance": 1.0})
         output, = result["outputs"]
         self.assertEqual((output["name"], output["top1_agreement"]), ("y", 1.0))
         self.assertGreater(output["sqnr_db"], 25)

@@ -132,6 +132,25 @@ TEST(Classification, CountsTheRankOfTheLabel) {
   EXPECT_EQ(none.top5(), 0.0);
 }
 
+TEST(ChangedAnswers, ChanceOfADifference) {
+  const auto chance = [](int64_t right, int64_t wrong) {
+    return ChangedAnswers{right, wrong}.chance();
+  };
+  EXPECT_EQ(chance(0, 0), 1);
+  EXPECT_NEAR(chance(10, 10), 1, 1e-12);
+  EXPECT_NEAR(chance(0, 1), 1, 1e-12);
+  EXPECT_NEAR(chance(5, 0), 2.0 / 32, 1e-12);
+  EXPECT_NEAR(chance(1, 4), 2.0 * 6 / 32, 1e-12);
+  EXPECT_LT(chance(20, 51), 0.001);
+  EXPECT_NEAR(chance(40000, 40100), 0.73, 0.01);  // no overflow
+  ChangedAnswers changed;
+  for (const auto& [right, before] :
+       {std::pair(true, true), {true, false}, {false, true}, {false, true}, {false, false}})
+    changed.add(right, before);
+  EXPECT_EQ(changed.put_right, 1);
+  EXPECT_EQ(changed.put_wrong, 2);
+}
+
 TEST(Preprocessing, TextReadsBack) {
   Preprocessing p;
   p.mean = {0.485, 0.456, 0.406};
