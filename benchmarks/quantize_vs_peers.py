@@ -179,8 +179,9 @@ class Network:
                 output = folder / f"{name}_{method}.onnx"
                 job = {"tool": "ort", "method": method, "model": source, "output": output, "samples": arrays}
                 table.peer(key | {"tool": f"ORT {method}"}, sys.executable, job, self.judged(output))
+        # ai-edge-quantizer takes .tflite files that have a signature: one of them as it is but for that.
         plain = folder / f"{name}_float.tflite"
-        run_ours(args, source, "-t", "tflite", *self.shape, "-o", plain)
+        run_ours(args, source, "-t", "tflite", *(self.shape if source.suffix == ".onnx" else ()), "-o", plain)
         output = folder / f"{name}_ai_edge.tflite"
         job = {"tool": "ai_edge", "method": "static", "model": plain, "output": output, "samples": arrays}
         table.peer(key | {"tool": "ai-edge-quantizer"}, args.ptq_python, job, self.judged(output))

@@ -62,8 +62,7 @@ class Walk {
   bool single_activation() const {
     size_t count = 0;
     for (size_t i = 0; i < op_->inputs().size(); ++i)
-      count += op_->input(i) != nullptr &&
-               plan_.of(op_).rule.role(i) == OperandRole::Activation;
+      count += op_->input(i) != nullptr && plan_.of(op_).rule.role(i) == OperandRole::Activation;
     return count == 1;
   }
 

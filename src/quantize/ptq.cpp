@@ -148,7 +148,6 @@ class PtqRun {
     if (keep_unbounded_in_float(*graph_, plan_, run_.unbounded, options_))
       plan_ = make_plan(*graph_, *request_.target, options_);
     EC_CHECK_OK(split_mixed_outputs());
-    EC_CHECK_OK(make_outputs_precise());
     check_input_ranges(*graph_, run_, request_.preprocessing, sink_);
     return {};
   }
@@ -252,6 +251,7 @@ class PtqRun {
   }
 
   Status assign() {
+    EC_CHECK_OK(make_outputs_precise());
     EC_CHECK_OK(open_trial());
     EC_TRY(ChosenRanges chosen, choose_ranges(*graph_, plan_, run_, *trial_, trial_runs()));
     run_.ranges = std::move(chosen.ranges);

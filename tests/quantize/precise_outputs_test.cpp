@@ -105,9 +105,8 @@ TEST(PreciseOutputs, LayersThatAreMuchWorkOnlyWhenAsked) {
 }
 
 TEST(PreciseOutputs, WhatIsReadInsideTheNetworkStays) {
-  const Quantized q =
-      quantized(classifier("%z = relu(%s) %y = softmax(%z) {axis=-1}", "y = %y, s = %s"),
-                Switch::Auto);
+  const Quantized q = quantized(
+      classifier("%z = relu(%s) %y = softmax(%z) {axis=-1}", "y = %y, s = %s"), Switch::Auto);
   EXPECT_EQ(q.type("s").dtype, DType::I8);
 }
 
