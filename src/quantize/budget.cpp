@@ -26,7 +26,7 @@ class Search {
   Search(const BudgetSearch& given, const AccuracyBudget& budget)
       : given_(given), budget_(budget), weights_(given.weights) {
     for (const Operation* op : given.graph.topological())
-      if (given.noise[op->id()] > 0 && wider(*op)) layers_.push_back(op->id());
+      if (given.noise[op->id()] > 0 && may_raise(*op)) layers_.push_back(op->id());
     std::stable_sort(layers_.begin(), layers_.end(),
                      [&](uint32_t a, uint32_t b) { return given.noise[a] > given.noise[b]; });
     // Layers are judged in front of a final softmax, which has no noise of its own there.
@@ -34,7 +34,7 @@ class Search {
       const Operation* made_by = judged.tensor->producer();
       if (!judged.softmax_axis || made_by == nullptr) continue;
       for (const Use& use : judged.tensor->uses())
-        if (use.op->kind() == OpKind::Softmax && wider(*use.op))
+        if (use.op->kind() == OpKind::Softmax && may_raise(*use.op))
           followed_by_[made_by->id()] = use.op->id();
     }
   }
@@ -85,6 +85,10 @@ class Search {
     return corrected;
   }
 
+  // What a method chose already, the float softmax of precise outputs among it, stays as it is.
+  bool may_raise(const Operation& op) const {
+    return !given_.options.chosen.contains(op.id()) && wider(op);
+  }
   std::optional<Precision> wider(const Operation& op) const {
     if (given_.target.has_wide && given_.target.describe(op, Width::Wide).integer)
       return Precision::Wide;

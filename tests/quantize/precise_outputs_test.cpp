@@ -104,6 +104,19 @@ TEST(PreciseOutputs, LayersThatAreMuchWorkOnlyWhenAsked) {
   EXPECT_EQ(quantized(text, Switch::On).type("s").dtype, DType::I16);
 }
 
+TEST(PreciseOutputs, RaisedLayersLeaveThemAlone) {
+  QuantizeRequest request = plain_request();
+  request.methods.precise_outputs = Switch::Auto;
+  request.budget.min_sqnr = 80;
+  const Quantized q =
+      quantize_text(test::graph_from(classifier("%y = softmax(%s) {axis=-1}")), request);
+  ASSERT_FALSE(q.result.report.raised.empty());
+  for (const RaisedLayer& layer : q.result.report.raised)
+    EXPECT_TRUE(layer.op == "conv" || layer.op == "reduce_mean") << layer.op;
+  EXPECT_EQ(q.type("s").dtype, DType::I16);
+  EXPECT_EQ(q.type("y").dtype, DType::F32);
+}
+
 TEST(PreciseOutputs, WhatIsReadInsideTheNetworkStays) {
   const Quantized q = quantized(
       classifier("%z = relu(%s) %y = softmax(%z) {axis=-1}", "y = %y, s = %s"), Switch::Auto);
