@@ -179,6 +179,9 @@ Status check_quantized_onnx(const CompileOptions& options) {
   if (!options.io_type.empty() && to_lower(options.io_type) != "float")
     return bad_choice("io-type", options.io_type,
                       "float: .onnx files keep the interface of the model");
+  if (to_lower(options.precise_outputs) == "on")
+    return bad_choice("precise-outputs", options.precise_outputs,
+                      "auto, off in .onnx files, whose activations have one type");
   return {};
 }
 

@@ -276,6 +276,8 @@ class PreciseOutputs(QuantizeCase):
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", "--io-type", "int8"))
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", target="coral"))
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "often"))
+        self.bad(2, "EC8001", "quantize", "m.onnx", "--calibration-data", "images", "--precise-outputs", "on", "-o", "q.onnx")
+        self.assertFalse((self.dir / "q.onnx").exists())
         self.assertFalse((self.dir / "out.tflite").exists())
 
 
