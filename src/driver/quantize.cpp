@@ -66,6 +66,11 @@ Result<quantize::QuantizeRequest> request_of(const CompileOptions& options,
       request.io != quantize::IoType::Float)
     return bad_choice("precise-outputs", options.precise_outputs,
                       "auto, off where outputs are integers; on needs --io-type float");
+  if (request.methods.precise_outputs == quantize::Switch::On &&
+      (spec.integers_only || !rounds_activations(options)))
+    return bad_choice(
+        "precise-outputs", options.precise_outputs,
+        fmt::format("auto, off with --target {} --quantize {}", spec.name, options.quantize));
   const std::string weights = to_lower(options.weights);
   if (!weights.empty() && weights != "per-channel" && weights != "per-tensor")
     return bad_choice("weights", options.weights, "per-channel, per-tensor");

@@ -103,15 +103,8 @@ class Planner {
     entry.reason = std::move(reason);
   }
 
-  // The operation that computes this activation with itself; null where there is none.
-  const Operation* fused_into(const Operation& op) {
-    if (!is_activation_op(op) || op.input(0) == nullptr) return nullptr;
-    const Operation* before = op.input(0)->producer();
-    if (before == nullptr || !at(before).rule.fuses_activation) return nullptr;
-    return graph_.has_single_use(op.input(0)) ? before : nullptr;
-  }
   Choice choice_of(const Operation& op) {
-    const Operation* owner = fused_into(op);
+    const Operation* owner = fused_into(graph_, plan_, op);
     const auto found = options_.chosen.find((owner != nullptr ? *owner : op).id());
     if (found != options_.chosen.end()) return found->second;
     return {options_.width == Width::Wide ? Precision::Wide : Precision::Narrow, {}};
@@ -394,6 +387,13 @@ class Planner {
 
 Plan make_plan(const Graph& graph, const TargetSpec& target, const PlanOptions& options) {
   return Planner(graph, target, options).run();
+}
+
+const Operation* fused_into(const Graph& graph, const Plan& plan, const Operation& op) {
+  if (!is_activation_op(op) || op.input(0) == nullptr) return nullptr;
+  const Operation* before = op.input(0)->producer();
+  if (before == nullptr || !plan.of(before).rule.fuses_activation) return nullptr;
+  return graph.has_single_use(op.input(0)) ? before : nullptr;
 }
 
 bool matches_glob(std::string_view pattern, std::string_view name) {

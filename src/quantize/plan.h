@@ -85,6 +85,9 @@ struct PlanOptions {
 
 Plan make_plan(const Graph& graph, const TargetSpec& target, const PlanOptions& options);
 
+// The operation that computes this activation with itself; null where there is none.
+const Operation* fused_into(const Graph& graph, const Plan& plan, const Operation& op);
+
 // Shell-like match of a whole name: * any run, ? any one character.
 bool matches_glob(std::string_view pattern, std::string_view name);
 

@@ -71,15 +71,6 @@ class Walk {
   const Operation* op_;
 };
 
-// A layer's activation counts with it.
-const Operation* layer_of(const Graph& graph, const Plan& plan, const Operation* op) {
-  if (op == nullptr || (op->kind() != OpKind::Relu && op->kind() != OpKind::Clip)) return op;
-  const Operation* before = op->input(0)->producer();
-  const bool fused = before != nullptr && plan.of(before).rule.fuses_activation &&
-                     graph.has_single_use(op->input(0));
-  return fused ? before : op;
-}
-
 }  // namespace
 
 PreciseOutputs precise_outputs(const Graph& graph, const Plan& plan, double most_share) {
@@ -94,8 +85,10 @@ PreciseOutputs precise_outputs(const Graph& graph, const Plan& plan, double most
       precise.choices[last->id()] = {Precision::Float, kReason, true};
       walk.go_on_from(last);
     }
-    const Operation* layer = layer_of(graph, plan, walk.at());
-    if (layer == nullptr || plan.of(layer).width == Width::Wide || !target.has_wide) continue;
+    const Operation* layer = walk.at();
+    if (layer == nullptr) continue;
+    if (const Operation* owner = fused_into(graph, plan, *layer)) layer = owner;
+    if (plan.of(layer).width == Width::Wide || !target.has_wide) continue;
     if (!has_weights(*layer, plan.of(layer).rule)) continue;
     const auto widen = [&](const Operation& op, double work, std::map<uint32_t, Choice>& choices) {
       if (work > most_work || !target.describe(op, Width::Wide).integer) return false;

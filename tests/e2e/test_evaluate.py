@@ -13,13 +13,13 @@ from harness import Case
 COLOURS = {"a_red": (230, 20, 20), "b_green": (20, 230, 20), "c_blue": (20, 20, 230)}
 
 
-def colour_model(background: bool = False, outputs: bool = False) -> bytes:
-    """Scores are the mean of each channel; with a background class in front its score is always lowest."""
+def colour_model(background: bool = False, outputs: bool = False, blind: bool = False) -> bytes:
+    """Scores are the mean of each channel; with a background class in front its score is always lowest; blind: all is red."""
     weights, classes = [], 4 if background else 3
     for o in range(classes):
         channel = o - 1 if background else o
         weights += [1.0 if c == channel else 0.0 for c in range(3)]
-    bias = [-9.0 if background and o == 0 else 0.0 for o in range(classes)]
+    bias = [(9.0 if blind else -9.0 if background else 0.0) if o == 0 else 0.0 for o in range(classes)]
     nodes = [onnx.node("Conv", ["x", "w", "b"], ["c"], "scores"),
              onnx.node("GlobalAveragePool", ["c"], ["p"], "pool"), onnx.node("Flatten", ["p"], ["y"], "flat")]
     results = [onnx.value("y", ["batch", classes])]
@@ -83,6 +83,14 @@ class Evaluate(Case):
         self.assertIn("recorded in the file", self.good("evaluate", model, "--data", "data").out)
         given = self.good("evaluate", model, "--data", "data", "--mean", "0.4", "--json").result
         self.assertEqual(given["model"]["preprocessing_from"], "options")
+
+    def test_changed_answers(self):
+        self.write("blind.onnx", colour_model(blind=True))
+        for model, reference, right, wrong in (("blind.onnx", "m.onnx", 0, 12), ("m.onnx", "blind.onnx", 12, 0)):
+            done = self.good("evaluate", model, "--data", "data", "--reference", reference, "--json").result["changed_answers"]
+            self.assertEqual((done["put_right"], done["put_wrong"]), (right, wrong))
+            self.assertAlmostEqual(done["chance"], 2 / 2**12)
+        self.assertIn("0 answers put right, 12 put wrong", self.good("evaluate", "blind.onnx", "--data", "data", "--reference", "m.onnx").out)
 
     def test_integer_interface_and_quantised_graph(self):
         for kind in ("int8", "uint8"):

@@ -275,6 +275,8 @@ class PreciseOutputs(QuantizeCase):
     def test_what_cannot_be(self):
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", "--io-type", "int8"))
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", target="coral"))
+        self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "on", "--io-type", "float", target="coral"))
+        self.bad(2, "EC8001", "m.onnx", "-t", "tflite", "-q", "dynamic", "--precise-outputs", "on", "-o", "out.tflite")
         self.bad(2, "EC8001", *self.quantize("m.onnx", "--precise-outputs", "often"))
         self.bad(2, "EC8001", "quantize", "m.onnx", "--calibration-data", "images", "--precise-outputs", "on", "-o", "q.onnx")
         self.assertFalse((self.dir / "q.onnx").exists())

@@ -157,7 +157,7 @@ def quantised(args, path: pathlib.Path, samples: np.ndarray, folder: pathlib.Pat
             got.append(list(session.run({session.inputs[0].name: sample[None]}).values()))
             if i < COMPARED:
                 theirs = litert.run_in_order(reference, [sample[None]])
-                same += all(litert.same_results(a, b) for a, b in zip(theirs, got[-1], strict=True))
+                same += all(litert.same_results(a, b, litert.float_bound(report)) for a, b in zip(theirs, got[-1], strict=True))
     return {
         "sqnr_db": [round(sqnr_db(e, g), 1) for e, g in zip(zip(*exact), zip(*got))],
         "same_results": same,

@@ -19,7 +19,7 @@ from edgecompiler.runtime import InferenceSession
 import comparison
 import pictures
 import program
-from litert import PictureModel, same_results
+from litert import PictureModel, float_bound, same_results
 from pictures import DATA
 
 MOBILENET_V2 = ("onnx/mobilenet_v2_1.0_224.onnx", "imagenet", 224)
@@ -57,7 +57,7 @@ def compile_to(tool, model, output, size, *options):
     return program.report(tool, model, "-t", "tflite", "-o", output, "--input-shape", f"1x3x{size}x{size}", *options)
 
 
-def session_against_reference(path, samples):
+def session_against_reference(path, samples, bound):
     """Our session next to LiteRT's reference kernels: answers that are the same, with the same prediction, largest difference."""
     reference = PictureModel(path, reference=True)
     same = same_answer = 0
@@ -66,15 +66,15 @@ def session_against_reference(path, samples):
         for pixels in samples:
             (got,) = session.run({session.inputs[0].name: pixels[None]}).values()
             got, wanted = got.reshape(-1), reference(pixels)
-            same += same_results(got, wanted)
+            same += same_results(got, wanted, bound)
             same_answer += got.argmax() == wanted.argmax()
             largest = max(largest, float(np.abs(got - wanted).max()))
     return {"images": len(samples), "same_results": int(same), "same_answer": int(same_answer), "largest": largest}
 
 
 def session_holds(*compared):
-    """Every picture has the same results, also where normalisations stay float."""
-    return all(c["same_results"] == c["images"] for c in compared)
+    """Every picture is the same in every bit, also where normalisations stay float; behind a float softmax within its bound."""
+    return all(c["same_results"] == c["images"] and c.get("same_bits_rounded", c["images"]) == c["images"] for c in compared)
 
 
 def check(name, tool, folder, limit):
@@ -102,7 +102,16 @@ def check(name, tool, folder, limit):
     quantization = result["quantization"]
 
     def against_reference(chosen):
-        return session_against_reference(integers, [pictures.pixels(file, kind) for file, _ in chosen])
+        samples = [pictures.pixels(file, kind) for file, _ in chosen]
+        compared = session_against_reference(integers, samples, float_bound(quantization))
+        if float_bound(quantization) == 0:
+            return compared
+        # The same with 8 bits up to the end, in which every bit has to be the same.
+        rounded = integers.with_suffix(".rounded.tflite")
+        if not rounded.exists():
+            compile_to(tool, DATA / model, rounded, size, "-q", "ptq", "--calibration-data", listing, *pictures.OPTIONS[kind], *options,
+                       "--precise-outputs", "off")
+        return compared | {"same_bits_rounded": session_against_reference(rounded, samples, 0.0)["same_results"]}
 
     row = {
         "network": name, "images": n, "top1_float": right[0] / n, "top1_int8": right[1] / n, "agreement": same / n,

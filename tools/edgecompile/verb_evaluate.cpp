@@ -30,9 +30,8 @@ std::string accuracy_table(const EvaluateReport& report) {
   std::string out = table.text();
   if (report.reference && report.labelled())
     out += fmt::format(
-        "  top-1 differs by {:+.4f} from the reference: {} answers put right, {} put wrong; as "
-        "much "
-        "or more by chance: {:.0f} %\n",
+        "  top-1 differs by {:+.4f} from the reference: {} answers put right, {} put wrong\n"
+        "  as much or more by chance: {:.0f} %\n",
         report.model.score.top1() - report.reference->score.top1(), report.changed.put_right,
         report.changed.put_wrong, 100 * report.changed.chance());
   return out;
