@@ -10,7 +10,7 @@
 
 #include "driver/targets.h"
 #include "edgecompiler/version.h"
-#include "runtime/edgetpu/tflite_library.h"
+#include "backend/coral/runtime/tflite_library.h"
 #include "runtime/kernels/isa.h"
 #include "support/process.h"
 #include "support/strings.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/pass.h"
+#include "passes/pass_registry.h"
 #include "passes/pipeline.h"
 
 namespace ec {
@@ -43,7 +44,9 @@ struct PipelineReport {
 
 class PassManager {
  public:
-  explicit PassManager(PassManagerOptions options = {}) : options_(std::move(options)) {}
+  explicit PassManager(PassManagerOptions options = {},
+                       const PassRegistry& registry = PassRegistry::built_in())
+      : options_(std::move(options)), registry_(registry) {}
 
   // Times a group may run through its passes before a warning tells that it did not settle.
   static constexpr int kMaxIterations = 16;
@@ -54,6 +57,7 @@ class PassManager {
 
  private:
   PassManagerOptions options_;
+  const PassRegistry& registry_;
 };
 
 // Operations of the graph and of all nested graphs.

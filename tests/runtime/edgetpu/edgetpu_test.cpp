@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "runtime/edgetpu/tflite_library.h"
+#include "backend/coral/runtime/tflite_library.h"
 
 namespace ec::edgetpu {
 namespace {
