@@ -5,7 +5,7 @@
 #include "driver/self_check.h"
 #include "edgecompiler/version.h"
 #include "frontend/tflite/tflite.h"
-#include "quantize/preprocessing_keys.h"
+#include "quantize/fold_input/preprocessing_keys.h"
 #include "support/sha256.h"
 
 namespace ec {

@@ -1,11 +1,11 @@
 // Rounding for the results of a layer instead of each weight for itself.
-#include "quantize/adapt_rounding.h"
+#include "quantize/weights/adapt_rounding.h"
 
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "quantize/calibrate.h"
 #include "quantize/quantized_text.h"
+#include "quantize/ranges/calibrate.h"
 
 namespace ec::quantize {
 namespace {

@@ -1,5 +1,5 @@
 // Scale moves between layers and the network computes what it did.
-#include "quantize/equalize.h"
+#include "quantize/rescale/equalize.h"
 
 #include <cmath>
 

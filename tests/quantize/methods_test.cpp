@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "quantize/qat.h"
 #include "quantize/quantized_text.h"
-#include "quantize/stored_weights.h"
+#include "quantize/strategy/qat.h"
+#include "quantize/strategy/weight_only.h"
 
 namespace ec::quantize {
 namespace {

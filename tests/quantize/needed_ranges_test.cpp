@@ -1,4 +1,4 @@
-#include "quantize/needed_ranges.h"
+#include "quantize/ranges/needed_ranges.h"
 
 #include <cmath>
 

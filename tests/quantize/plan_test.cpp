@@ -1,7 +1,7 @@
-#include "quantize/plan.h"
+#include "quantize/plan/plan.h"
 
 #include "passes/harness.h"
-#include "quantize/parameters.h"
+#include "quantize/ranges/parameters.h"
 
 namespace ec::quantize {
 namespace {

@@ -1,4 +1,4 @@
-#include "quantize/precise_outputs.h"
+#include "quantize/plan/precise_outputs.h"
 
 #include "ops/kernel.h"
 #include "quantize/quantized_text.h"

@@ -1,11 +1,11 @@
 // Whole graphs through all steps: structure of the integer graph, and numbers of the simulation.
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
 
 #include <cmath>
 
 #include "ops/kernel.h"
+#include "quantize/convert/verify.h"
 #include "quantize/quantized_text.h"
-#include "quantize/verify.h"
 
 namespace ec::quantize {
 namespace {

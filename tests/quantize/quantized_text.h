@@ -2,7 +2,7 @@
 #pragma once
 
 #include "passes/harness.h"
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
 #include "support/random.h"
 
 namespace ec::quantize {

@@ -1,5 +1,5 @@
 // What trials tell is what the integer network does.
-#include "quantize/trial.h"
+#include "quantize/trial/trial.h"
 
 #include "quantize/quantized_text.h"
 
