@@ -44,15 +44,15 @@ TEST(PreciseParts, NothingElseIsAPlace) {
       "  %f = floor(%b)\n"
       "  %y = mul(%f, %a)\n"
       "  %z = mul(%a, %w)\n}");
-  const std::vector<bool> places = parts_of_places(*graph);
-  const auto is_place = [&](const char* name) {
-    return places[graph->find_tensor(name)->producer()->id()];
+  const std::vector<bool> coordinates = coordinate_ops(*graph);
+  const auto is_coordinate = [&](const char* name) {
+    return coordinates[graph->find_tensor(name)->producer()->id()];
   };
-  EXPECT_TRUE(is_place("f"));
-  EXPECT_FALSE(is_place("b"));  // a layer gives it
-  EXPECT_FALSE(is_place("a"));
-  EXPECT_FALSE(is_place("y"));  // not of places alone
-  EXPECT_FALSE(is_place("z"));
+  EXPECT_TRUE(is_coordinate("f"));
+  EXPECT_FALSE(is_coordinate("b"));  // a layer gives it
+  EXPECT_FALSE(is_coordinate("a"));
+  EXPECT_FALSE(is_coordinate("y"));  // not of places alone
+  EXPECT_FALSE(is_coordinate("z"));
 }
 
 TEST(PreciseParts, NormalisationsEndAtTheLayersAroundThem) {
@@ -63,7 +63,7 @@ TEST(PreciseParts, NormalisationsEndAtTheLayersAroundThem) {
       "  %m = reduce_mean(%c, %axes)\n  %d = sub(%c, %m)\n  %s = mul(%d, %d)\n"
       "  %v = reduce_mean(%s, %axes)\n  %ve = add(%v, %e)\n  %r = rsqrt(%ve)\n"
       "  %n = mul(%d, %r)\n  %y = mul(%n, %g)\n}");
-  const std::vector<bool> norms = parts_of_norms(*graph);
+  const std::vector<bool> norms = normalization_ops(*graph);
   const auto is_norm = [&](const char* name) {
     return norms[graph->find_tensor(name)->producer()->id()];
   };

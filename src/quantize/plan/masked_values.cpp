@@ -59,7 +59,7 @@ void lift_scores(std::span<float> scores, size_t row, Width width) {
 
 std::vector<Reading> readings_of(const Graph& graph) {
   std::vector<Reading> readings(graph.tensor_id_bound(), Reading::Whole);
-  const std::vector<Judged> judged = judged_outputs(graph);
+  const std::vector<JudgedTensor> judged = judged_outputs(graph);
   const auto reads_scores = [&](const Use& use) {
     return is_over_last_dimension(*use.op) || (use.index == 0 && keeps_rows(*use.op) &&
                                                readings[use.op->output()->id()] == Reading::Scores);
@@ -68,7 +68,7 @@ std::vector<Reading> readings_of(const Graph& graph) {
   for (auto it = order.rbegin(); it != order.rend(); ++it)
     for (const Tensor* tensor : (*it)->outputs()) {
       if (tensor->dtype() != DType::F32 || tensor->uses().empty() || graph.is_output(tensor) ||
-          std::ranges::find(judged, tensor, &Judged::tensor) != judged.end())
+          std::ranges::find(judged, tensor, &JudgedTensor::tensor) != judged.end())
         continue;
       if (std::ranges::all_of(tensor->uses(), reads_scores))
         readings[tensor->id()] = Reading::Scores;

@@ -45,9 +45,9 @@ class Planner {
     find_raised_movement();
     for (const Operation* op : order_) describe(*op);
     if (plan_.target->float_norms)
-      keep_in_float(parts_of_norms(graph_),
+      keep_in_float(normalization_ops(graph_),
                     "part of a normalisation, which needs more than 8 bits");
-    keep_in_float(parts_of_places(graph_), "computes places, which integers are too coarse for");
+    keep_in_float(coordinate_ops(graph_), "computes places, which integers are too coarse for");
     keep_islands_in_float();
     choose_stored_forms();
     mark_forms();
@@ -144,9 +144,9 @@ class Planner {
     }
   }
 
-  void keep_in_float(const std::vector<bool>& parts, const char* reason) {
+  void keep_in_float(const std::vector<bool>& ops, const char* reason) {
     for (const Operation* op : order_)
-      if (parts[op->id()] && at(op).integer) refuse(at(op), reason);
+      if (ops[op->id()] && at(op).integer) refuse(at(op), reason);
   }
 
   bool is_integer_producer(const Tensor* tensor) {

@@ -23,8 +23,8 @@ bool is_mean(const Operation& op) {
   return op.kind() == OpKind::ReduceMean || op.kind() == OpKind::GlobalAvgPool;
 }
 // Everything that it reads has to be widened for it.
-double work_of_reading(const Operation& op) {
-  return kWorkOfElement * static_cast<double>(op.input(0)->type().num_elements().value_or(0));
+double cost_of_reading(const Operation& op) {
+  return kCostOfElement * static_cast<double>(op.input(0)->type().num_elements().value_or(0));
 }
 
 bool has_weights(const Operation& op, const OpRule& rule) {
@@ -77,7 +77,7 @@ PreciseOutputs precise_outputs(const Graph& graph, const Plan& plan, double most
   PreciseOutputs precise;
   const TargetSpec& target = *plan.target;
   if (target.integers_only) return precise;
-  const double most_work = most_share * work_of_run(graph);
+  const double most_cost = most_share * cost_of_run(graph);
   for (const Tensor* output : graph.outputs()) {
     if (output->dtype() != DType::F32) continue;
     Walk walk(graph, plan, output);
@@ -90,15 +90,15 @@ PreciseOutputs precise_outputs(const Graph& graph, const Plan& plan, double most
     if (const Operation* owner = fused_into(graph, plan, *layer)) layer = owner;
     if (plan.of(layer).width == Width::Wide || !target.has_wide) continue;
     if (!has_weights(*layer, plan.of(layer).rule)) continue;
-    const auto widen = [&](const Operation& op, double work, std::map<uint32_t, Choice>& choices) {
-      if (work > most_work || !target.describe(op, Width::Wide).integer) return false;
+    const auto widen = [&](const Operation& op, double cost, std::map<uint32_t, Choice>& choices) {
+      if (cost > most_cost || !target.describe(op, Width::Wide).integer) return false;
       choices[op.id()] = {Precision::Wide, {}, true};
       return true;
     };
-    if (!widen(*layer, work_of(*layer), precise.choices)) continue;
+    if (!widen(*layer, cost_of(*layer), precise.choices)) continue;
     walk.go_on_from(layer);
     if (const Operation* mean = walk.at(); mean != nullptr && is_mean(*mean))
-      widen(*mean, work_of_reading(*mean), precise.means);
+      widen(*mean, cost_of_reading(*mean), precise.means);
   }
   return precise;
 }

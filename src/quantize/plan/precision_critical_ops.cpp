@@ -27,7 +27,7 @@ bool is_arithmetic(const Operation& op) {
 }
 
 // What a normalisation is made of, besides the root.
-bool is_norm_part(const Operation& op) {
+bool computes_norm(const Operation& op) {
   switch (op.kind()) {
     case OpKind::SquaredDifference:
     case OpKind::ReduceMean:
@@ -39,7 +39,7 @@ bool is_norm_part(const Operation& op) {
 }
 
 // Makes whole numbers of real ones.
-bool makes_whole(const Operation& op) {
+bool rounds_to_integer(const Operation& op) {
   switch (op.kind()) {
     case OpKind::Floor:
     case OpKind::Ceil:
@@ -53,7 +53,7 @@ bool makes_whole(const Operation& op) {
 }
 
 // What places are computed with.
-bool is_place_part(const Operation& op) {
+bool computes_coordinates(const Operation& op) {
   switch (op.kind()) {
     case OpKind::Clip:
     case OpKind::Min:
@@ -89,55 +89,55 @@ bool is_comparison(const Operation& op) {
 
 }  // namespace
 
-std::vector<bool> parts_of_norms(const Graph& graph) {
-  std::vector<bool> parts(graph.operation_id_bound(), false);
+std::vector<bool> normalization_ops(const Graph& graph) {
+  std::vector<bool> found(graph.operation_id_bound(), false);
   const std::vector<Operation*> order = graph.topological();
   // The root, the product that applies it, and whatever only they read.
   for (const Operation* op : order) {
     if (!is_root(*op) || !is_real(op->output())) continue;
-    parts[op->id()] = true;
+    found[op->id()] = true;
     for (const Use& use : op->output()->uses())
-      if (is_norm_part(*use.op)) parts[use.op->id()] = true;
+      if (computes_norm(*use.op)) found[use.op->id()] = true;
   }
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Operation* op = *it;
-    if (!is_norm_part(*op) || graph.is_output(op->output())) continue;
+    if (!computes_norm(*op) || graph.is_output(op->output())) continue;
     const auto& uses = op->output()->uses();
     if (!uses.empty() &&
-        std::ranges::all_of(uses, [&](const Use& use) { return parts[use.op->id()]; }))
-      parts[op->id()] = true;
+        std::ranges::all_of(uses, [&](const Use& use) { return found[use.op->id()]; }))
+      found[op->id()] = true;
   }
-  return parts;
+  return found;
 }
 
-std::vector<bool> parts_of_places(const Graph& graph) {
-  std::vector<bool> parts(graph.operation_id_bound(), false);
+std::vector<bool> coordinate_ops(const Graph& graph) {
+  std::vector<bool> found(graph.operation_id_bound(), false);
   const std::vector<Operation*> order = graph.topological();
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Operation* op = *it;
-    const auto is_place = [&](const Tensor* tensor) {
+    const auto is_coordinate = [&](const Tensor* tensor) {
       return std::ranges::any_of(tensor->uses(), [&](const Use& use) {
-        return makes_whole(*use.op) || (parts[use.op->id()] && is_place_part(*use.op));
+        return rounds_to_integer(*use.op) || (found[use.op->id()] && computes_coordinates(*use.op));
       });
     };
-    if (makes_whole(*op) || (is_place_part(*op) && is_real(op->output()) &&
-                             std::ranges::any_of(op->outputs(), is_place)))
-      parts[op->id()] = true;
+    if (rounds_to_integer(*op) || (computes_coordinates(*op) && is_real(op->output()) &&
+                                   std::ranges::any_of(op->outputs(), is_coordinate)))
+      found[op->id()] = true;
   }
   // What is made of places alone: distances to the whole numbers beside them, whether they are
   // inside.
   for (const Operation* op : order) {
-    if (!is_place_part(*op) && !is_comparison(*op)) continue;
+    if (!computes_coordinates(*op) && !is_comparison(*op)) continue;
     bool any = false, all = true;
     for (const Tensor* operand : op->inputs()) {
       if (!is_real(operand) || operand->is_constant()) continue;
-      const bool place = operand->producer() != nullptr && parts[operand->producer()->id()];
-      any |= place;
-      all &= place;
+      const bool coordinate = operand->producer() != nullptr && found[operand->producer()->id()];
+      any |= coordinate;
+      all &= coordinate;
     }
-    if (any && all) parts[op->id()] = true;
+    if (any && all) found[op->id()] = true;
   }
-  return parts;
+  return found;
 }
 
 }  // namespace ec::quantize

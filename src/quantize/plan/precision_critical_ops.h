@@ -9,10 +9,10 @@ namespace ec::quantize {
 
 // By operation id: what normalisations are made of. Mean, squares and root of many values; the
 // layers around them are none of it.
-std::vector<bool> parts_of_norms(const Graph& graph);
+std::vector<bool> normalization_ops(const Graph& graph);
 
 // By operation id: arithmetic on places in a tensor, up to where they become whole numbers, and on
 // what is left of them beside those: a step of 8 bits is more than a pixel.
-std::vector<bool> parts_of_places(const Graph& graph);
+std::vector<bool> coordinate_ops(const Graph& graph);
 
 }  // namespace ec::quantize

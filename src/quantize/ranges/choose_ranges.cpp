@@ -20,7 +20,7 @@ class Chooser {
     choice_.resize(plan.group.size(), 0);
     kept_.resize(plan.group.size(), false);
     // Clipped, the largest scores become equal and the order of answers is lost.
-    for (const Judged& judged : judged_outputs(graph))
+    for (const JudgedTensor& judged : judged_outputs(graph))
       kept_[plan.group[plan.stored_form(judged.tensor)]] = true;
     for (const auto& candidates : run.candidates)
       num_candidates_ = std::max(num_candidates_, candidates.size());
@@ -60,17 +60,17 @@ class Chooser {
   }
 
   // Takes the present choice as the best one where it is better by that factor, judged by the first
-  // parts.
-  Result<bool> is_better_choice(const Worthwhile& worthwhile, size_t parts) {
+  // subsets.
+  Result<bool> is_better_choice(const Worthwhile& worthwhile, size_t subsets) {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
     const Rounding rounding = round_all(graph_, plan_, params, weights_);
     std::vector<OutputError> errors;
-    for (size_t part = 0; part < parts; ++part) {
-      if (runs_left_ < trial_.samples_of_part(part)) return false;
-      runs_left_ -= trial_.samples_of_part(part);
-      EC_TRY(const OutputError error, trial_.measure_part(rounding, part));
+    for (size_t subset = 0; subset < subsets; ++subset) {
+      if (runs_left_ < trial_.subset_size(subset)) return false;
+      runs_left_ -= trial_.subset_size(subset);
+      EC_TRY(const OutputError error, trial_.measure_subset(rounding, subset));
       // No need to look at the others.
-      if (!best_.empty() && error.judged > worthwhile.part * best_[part].judged) return false;
+      if (!best_.empty() && error.judged > worthwhile.subset * best_[subset].judged) return false;
       errors.push_back(error);
     }
     if (!best_.empty() && !is_better(errors, best_, worthwhile)) return false;
@@ -82,7 +82,7 @@ class Chooser {
     size_t best = 0;
     for (size_t k = 0; k < num_candidates_; ++k) {
       std::fill(choice_.begin(), choice_.end(), k);
-      EC_TRY(const bool better, is_better_choice(kForAll, trial_.parts()));
+      EC_TRY(const bool better, is_better_choice(kForAll, trial_.num_subsets()));
       if (better) best = k;
       if (k == 0) widest_ = sum_of(best_);
     }
@@ -101,7 +101,7 @@ class Chooser {
       for (size_t k = 0; k < num_candidates_; ++k) {
         if (k == best) continue;
         set(k);
-        EC_TRY(const bool better, is_better_choice(kForKind, trial_.parts()));
+        EC_TRY(const bool better, is_better_choice(kForKind, trial_.num_subsets()));
         if (better) best = k;
       }
       set(best);
@@ -112,7 +112,7 @@ class Chooser {
   // One group after the other: many choices, each made by the same samples, of which some look
   // better by chance. The first half of the samples chooses, the other has to agree with the whole.
   Status try_each_group() {
-    const size_t half = trial_.parts() / 2;
+    const size_t half = trial_.num_subsets() / 2;
     if (half == 0) return {};
     const std::vector<OutputError> alike = best_;
     const std::vector<size_t> choice = choice_;
@@ -130,19 +130,19 @@ class Chooser {
   Result<std::vector<OutputError>> errors_of_choice() {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
     const Rounding rounding = round_all(graph_, plan_, params, weights_);
-    std::vector<OutputError> errors(trial_.parts());
-    for (size_t part = 0; part < errors.size(); ++part) {
-      EC_TRY(errors[part], trial_.measure_part(rounding, part));
+    std::vector<OutputError> errors(trial_.num_subsets());
+    for (size_t subset = 0; subset < errors.size(); ++subset) {
+      EC_TRY(errors[subset], trial_.measure_subset(rounding, subset));
     }
     return errors;
   }
 
-  Status try_group(FormId group, size_t parts) {
+  Status try_group(FormId group, size_t subsets) {
     size_t best = choice_[group];
     for (size_t k = 0; k < num_candidates_ && runs_left_ > 0; ++k) {
       if (k == best) continue;
       choice_[group] = k;
-      EC_TRY(const bool better, is_better_choice(kForOne, parts));
+      EC_TRY(const bool better, is_better_choice(kForOne, subsets));
       if (better) best = k;
     }
     choice_[group] = best;
@@ -202,7 +202,7 @@ class Chooser {
   LayerWeights weights_;
   std::vector<size_t> choice_;     // by group
   std::vector<bool> kept_;         // groups that keep their extremes
-  std::vector<OutputError> best_;  // by part; empty before the first run
+  std::vector<OutputError> best_;  // by subset; empty before the first run
   OutputError widest_;
 };
 

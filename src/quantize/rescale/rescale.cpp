@@ -50,7 +50,7 @@ class Rescaler {
   }
 
  private:
-  struct Judged {
+  struct Judgement {
     CalibrationRun run;
     double sqnr_db = 0;
   };
@@ -64,7 +64,7 @@ class Rescaler {
     const Plan plan = make_plan(*changed, target_, options_);
     EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
     if (tensors == 0) return {};
-    EC_TRY(const Judged now, judge(*changed));
+    EC_TRY(const Judgement now, judge(*changed));
     gain.before_db = best_->sqnr_db;
     gain.after_db = now.sqnr_db;
     gain.note += fmt::format(", {} tensors", tensors);
@@ -79,7 +79,7 @@ class Rescaler {
     return {};
   }
 
-  // Judged by samples whose extremes the ranges do not know; all of them where there are few.
+  // Judges by samples whose extremes the ranges do not know; all of them where there are few.
   static std::vector<size_t> without(std::span<const size_t> samples,
                                      const std::vector<size_t>& others) {
     std::vector<size_t> rest;
@@ -88,12 +88,12 @@ class Rescaler {
     return rest.size() < others.size() ? std::vector<size_t>(samples.begin(), samples.end()) : rest;
   }
   // Of everything quantised with the extremes that the probe sees.
-  Result<Judged> judge(const Graph& graph) {
+  Result<Judgement> judge(const Graph& graph) {
     Plan plan = make_plan(graph, target_, options_);
     CalibrationOptions options;
     options.method = find_observer_method("minmax");
     options.threads = request_.threads;
-    Judged judged;
+    Judgement judged;
     EC_TRY(judged.run, calibrate(graph, plan, *request_.samples, probe_, options));
     PlanOptions planned = options_;
     if (keep_unbounded_in_float(graph, plan, judged.run.unbounded, planned))
@@ -112,7 +112,7 @@ class Rescaler {
   const QuantizeRequest& request_;
   const std::vector<size_t> judge_, probe_;
   std::unique_ptr<Graph> kept_;
-  std::optional<Judged> best_;  // of the kept graph; empty before it was judged
+  std::optional<Judgement> best_;  // of the kept graph; empty before it was judged
   bool changed_ = false;
   Rescaled result_;
 };

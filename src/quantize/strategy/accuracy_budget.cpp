@@ -30,7 +30,7 @@ class Search {
     std::stable_sort(layers_.begin(), layers_.end(),
                      [&](uint32_t a, uint32_t b) { return given.noise[a] > given.noise[b]; });
     // Layers are judged in front of a final softmax, which has no noise of its own there.
-    for (const Judged& judged : judged_outputs(given.graph)) {
+    for (const JudgedTensor& judged : judged_outputs(given.graph)) {
       const Operation* made_by = judged.tensor->producer();
       if (!judged.softmax_axis || made_by == nullptr) continue;
       for (const Use& use : judged.tensor->uses())

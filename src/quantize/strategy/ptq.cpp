@@ -225,7 +225,7 @@ class PtqRun {
 
   size_t trial_runs() const {
     const double effort = request_.high_effort ? kHighEffort : 1;
-    return static_cast<size_t>(std::clamp(effort * kTrialWork / std::max(1.0, work_of_run(*graph_)),
+    return static_cast<size_t>(std::clamp(effort * kTrialWork / std::max(1.0, cost_of_run(*graph_)),
                                           static_cast<double>(kFewestRuns),
                                           effort * static_cast<double>(kMostRuns)));
   }
@@ -268,8 +268,8 @@ class PtqRun {
   Result<std::vector<OutputError>> errors_with(const LayerWeights& weights) {
     const Rounding rounding = round_all(*graph_, plan_, params_, weights);
     std::vector<OutputError> errors;
-    for (size_t part = 0; part < trial_->parts(); ++part) {
-      EC_TRY(const OutputError error, trial_->measure_part(rounding, part));
+    for (size_t subset = 0; subset < trial_->num_subsets(); ++subset) {
+      EC_TRY(const OutputError error, trial_->measure_subset(rounding, subset));
       errors.push_back(error);
     }
     return errors;
@@ -306,7 +306,7 @@ class PtqRun {
   bool may_adapt() const {
     if (request_.methods.adapt_rounding != Switch::Auto)
       return request_.methods.adapt_rounding == Switch::On;
-    return request_.high_effort || adapting_work(*graph_, weights_, {}) <= kAdaptWork;
+    return request_.high_effort || adapting_cost(*graph_, weights_, {}) <= kAdaptWork;
   }
 
   // What a scale for each channel of the weights is worth.
@@ -367,7 +367,7 @@ class PtqRun {
       const bool wide = result.options.chosen.at(id).precision == Precision::Wide;
       report().raised.push_back({std::string(op->location().name()), std::string(op->def().name),
                                  wide ? "16-bit activations" : "float",
-                                 work_of(*op) / std::max(1.0, work_of_run(*graph_)),
+                                 cost_of(*op) / std::max(1.0, cost_of_run(*graph_)),
                                  !wide && request_.target->integers_only});
     }
     if (result.raised.empty()) return {};
@@ -419,7 +419,7 @@ class PtqRun {
   std::unique_ptr<Trial> trial_;
   FormParams params_;
   LayerWeights weights_;
-  std::vector<OutputError> errors_;  // with those weights, by part of the samples
+  std::vector<OutputError> errors_;  // with those weights, by subset of the samples
   QuantizeResult result_;
   Steps steps_{kSteps, result_.report};
 };

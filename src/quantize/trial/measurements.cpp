@@ -235,9 +235,9 @@ LayerWeights weights_from(const Json& json, const LayerWeights& before) {
 }
 
 // --- sources -------------------------------------------------------------------------------------
-class PlayedBack final : public SampleSource {
+class PlaybackSource final : public SampleSource {
  public:
-  explicit PlayedBack(Measurements& measurements) : measurements_(measurements) {}
+  explicit PlaybackSource(Measurements& measurements) : measurements_(measurements) {}
   size_t size() const override { return measurements_.num_samples(); }
   std::string name(size_t index) const override { return fmt::format("sample {}", index); }
   Result<std::vector<Value>> read(size_t) override {
@@ -249,9 +249,9 @@ class PlayedBack final : public SampleSource {
   Measurements& measurements_;
 };
 
-class Recorded final : public SampleSource {
+class RecordingSource final : public SampleSource {
  public:
-  Recorded(SampleSource& source, Measurements& measurements)
+  RecordingSource(SampleSource& source, Measurements& measurements)
       : source_(source), measurements_(measurements) {
     measurements.set_num_samples(source.size());
   }
@@ -269,7 +269,7 @@ class Recorded final : public SampleSource {
 
 struct Measurements::Record {
   std::string file;  // that it was read from
-  MeasuredWith with, said;
+  MeasuredWith with, data;
   std::string graph;
   size_t num_samples = 0;
   Json answers = Json::array();  // {kind, value}
@@ -313,7 +313,7 @@ Result<Measurements> Measurements::parse(std::string_view text, std::string file
     result.record_->graph = json.at("graph");
     result.record_->num_samples = count_from(json.at("samples"));
     result.record_->with = json.at("options").get<MeasuredWith>();
-    result.record_->said = json.at("data").get<MeasuredWith>();
+    result.record_->data = json.at("data").get<MeasuredWith>();
     result.record_->answers = std::move(json.at("answers"));
     if (result.record_->answers.is_array()) return result;
   } catch (const nlohmann::json::exception&) {
@@ -325,7 +325,7 @@ Result<Measurements> Measurements::parse(std::string_view text, std::string file
 std::string Measurements::text() const {
   const Json json{{"format", kFormat},          {"version", kVersion},
                   {"graph", record_->graph},    {"samples", record_->num_samples},
-                  {"options", record_->with},   {"data", record_->said},
+                  {"options", record_->with},   {"data", record_->data},
                   {"answers", record_->answers}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -354,13 +354,13 @@ Status Measurements::check(const Graph& graph, const MeasuredWith& with) {
   return {};
 }
 
-const std::string& Measurements::said(const std::string& name) const {
+const std::string& Measurements::data_option(const std::string& name) const {
   static const std::string kNothing;
-  const auto found = record_->said.find(name);
-  return found == record_->said.end() ? kNothing : found->second;
+  const auto found = record_->data.find(name);
+  return found == record_->data.end() ? kNothing : found->second;
 }
-void Measurements::say(const std::string& name, std::string value) {
-  record_->said[name] = std::move(value);
+void Measurements::set_data_option(const std::string& name, std::string value) {
+  record_->data[name] = std::move(value);
 }
 
 Result<CalibrationRun> Measurements::calibration(
@@ -401,11 +401,11 @@ Result<LayerWeights> Measurements::weights(const LayerWeights& before,
 }
 
 std::unique_ptr<SampleSource> played_back_samples(Measurements& measurements) {
-  return std::make_unique<PlayedBack>(measurements);
+  return std::make_unique<PlaybackSource>(measurements);
 }
 
 std::unique_ptr<SampleSource> recorded_samples(SampleSource& source, Measurements& measurements) {
-  return std::make_unique<Recorded>(source, measurements);
+  return std::make_unique<RecordingSource>(source, measurements);
 }
 
 }  // namespace ec::quantize

@@ -35,9 +35,13 @@ class Measurements {
 
   // Recording: what it was made with. Playing back: BadCalibrationData where something differs.
   Status check(const Graph& graph, const MeasuredWith& with);
-  // What the file says of the data; empty where it says nothing.
-  const std::string& said(const std::string& name) const;
-  void say(const std::string& name, std::string value);
+  // An option that describes the data (mean, std, layout ...), kept with the measurements; empty
+  // where it was not given.
+  const std::string& data_option(const std::string& name) const;
+  void set_data_option(const std::string& name, std::string value);
+  // The former names of these two, for callers that still use them.
+  const std::string& said(const std::string& name) const { return data_option(name); }
+  void say(const std::string& name, std::string value) { set_data_option(name, std::move(value)); }
 
   // Each calls `measure` and keeps the answer, or gives the next answer of the record.
   Result<CalibrationRun> calibration(const Graph& graph, const Plan& plan,

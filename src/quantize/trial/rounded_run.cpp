@@ -41,8 +41,8 @@ std::optional<FormId> constant_form(const Operation& op, size_t operand, const P
 
 }  // namespace
 
-std::vector<Judged> judged_outputs(const Graph& graph) {
-  std::vector<Judged> judged;
+std::vector<JudgedTensor> judged_outputs(const Graph& graph) {
+  std::vector<JudgedTensor> judged;
   for (const Tensor* output : graph.outputs()) {
     const Operation* op = output->producer();
     while (op != nullptr && op->kind() == OpKind::Reshape) op = op->input(0)->producer();

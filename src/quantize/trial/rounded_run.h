@@ -26,11 +26,11 @@ Rounding round_all(const Graph& graph, const Plan& plan, const FormParams& param
 
 // What an output is judged by: itself, or what enters the softmax that makes it, where an error
 // counts alike whether the network is sure of its answer or not.
-struct Judged {
+struct JudgedTensor {
   const Tensor* tensor = nullptr;
   std::optional<size_t> softmax_axis;
 };
-std::vector<Judged> judged_outputs(const Graph& graph);
+std::vector<JudgedTensor> judged_outputs(const Graph& graph);
 
 // In place: to the nearest step and back, saturated.
 void round_to_steps(std::span<float> values, const QuantParams& params, DType dtype);
@@ -82,7 +82,7 @@ class RoundedRunner {
   std::shared_ptr<const RoundedGraph> rounded_graph_;
   std::unique_ptr<Executor> rounded_;
   Executor* active_ = nullptr;                                      // one of the two
-  std::vector<Judged> judged_;                                      // by output
+  std::vector<JudgedTensor> judged_;                                // by output
   std::vector<Value> seen_;                                         // of those, in the present run
   std::map<const IntegerWeights*, std::unique_ptr<Layer>> layers_;  // looked up, never iterated
   std::vector<Value> layer_inputs_;  // by tensor id: what a layer of this run reads

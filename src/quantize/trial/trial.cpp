@@ -70,17 +70,17 @@ double divergence_of(std::span<const float> expected, std::span<const float> got
 
 }  // namespace
 
-double work_of(const Operation& op) {
+double cost_of(const Operation& op) {
   double elements = 0;
   for (const Tensor* output : op.outputs())
     elements += static_cast<double>(output->type().num_elements().value_or(0));
-  return kWorkOfElement * elements + static_cast<double>(count_macs(op).value_or(0));
+  return kCostOfElement * elements + static_cast<double>(count_macs(op).value_or(0));
 }
 
-double work_of_run(const Graph& graph) {
-  double work = 0;
-  for (const Operation* op : graph.topological()) work += work_of(*op);
-  return work;
+double cost_of_run(const Graph& graph) {
+  double cost = 0;
+  for (const Operation* op : graph.topological()) cost += cost_of(*op);
+  return cost;
 }
 
 double OutputError::sqnr_db() const {
@@ -89,19 +89,19 @@ double OutputError::sqnr_db() const {
   return signal <= 0 ? 0 : std::min(kBest, 10 * std::log10(signal / judged));
 }
 
-OutputError sum_of(std::span<const OutputError> parts) {
+OutputError sum_of(std::span<const OutputError> subsets) {
   OutputError sum;
-  for (const OutputError& part : parts) {
-    sum.noise += part.noise;
-    sum.judged += part.judged;
-    sum.signal += part.signal;
+  for (const OutputError& subset : subsets) {
+    sum.noise += subset.noise;
+    sum.judged += subset.judged;
+    sum.signal += subset.signal;
   }
   return sum;
 }
 
 Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads) {
   std::unique_ptr<Trial> trial(new Trial(graph, plan));
-  const bool small = work_of_run(graph) <= kSmallRun;
+  const bool small = cost_of_run(graph) <= kSmallRun;
   trial->team_ = std::make_unique<kernels::ThreadPool>(small ? std::min(threads, kMostRunners) : 1);
   for (int i = 0; i < trial->team_->threads(); ++i) {
     EC_TRY(auto runner,
@@ -139,32 +139,33 @@ void Trial::keep_samples(size_t count) {
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const Worthwhile& worthwhile) {
   double noise = 0, noise_before = 0;
-  for (size_t part = 0; part < now.size(); ++part) {
-    if (now[part].judged > worthwhile.part * before[part].judged) return false;
-    noise += now[part].judged;
-    noise_before += before[part].judged;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i].judged > worthwhile.subset * before[i].judged) return false;
+    noise += now[i].judged;
+    noise_before += before[i].judged;
   }
   return noise < worthwhile.total * noise_before;
 }
 
-size_t Trial::parts() const {
-  constexpr size_t kMostParts = 4, kSamplesOfPart = 4;
-  return std::clamp<size_t>(num_samples_ / kSamplesOfPart, 1, kMostParts);
+size_t Trial::num_subsets() const {
+  constexpr size_t kMostSubsets = 4, kSamplesPerSubset = 4;
+  return std::clamp<size_t>(num_samples_ / kSamplesPerSubset, 1, kMostSubsets);
 }
-size_t Trial::samples_of_part(size_t part) const {
-  return (num_samples_ + parts() - 1 - part) / parts();
+size_t Trial::subset_size(size_t subset) const {
+  return (num_samples_ + num_subsets() - 1 - subset) / num_subsets();
 }
 
 Result<OutputError> Trial::measure(const Rounding& rounding) {
   return measure_every(rounding, 0, 1);
 }
-Result<OutputError> Trial::measure_part(const Rounding& rounding, size_t part) {
-  return measure_every(rounding, part, parts());
+Result<OutputError> Trial::measure_subset(const Rounding& rounding, size_t subset) {
+  return measure_every(rounding, subset, num_subsets());
 }
 
-Result<OutputError> Trial::measure_every(const Rounding& rounding, size_t part, size_t parts) {
-  if (measurements_ == nullptr) return run_every(rounding, part, parts);
-  return measurements_->output_error([&] { return run_every(rounding, part, parts); });
+Result<OutputError> Trial::measure_every(const Rounding& rounding, size_t subset,
+                                         size_t num_subsets) {
+  if (measurements_ == nullptr) return run_every(rounding, subset, num_subsets);
+  return measurements_->output_error([&] { return run_every(rounding, subset, num_subsets); });
 }
 
 // Graphs of their own for roundings with more than one layer; the others apply that layer alone.
@@ -220,10 +221,10 @@ Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Ro
   return errors;
 }
 
-Result<OutputError> Trial::run_every(const Rounding& rounding, size_t part, size_t parts) {
+Result<OutputError> Trial::run_every(const Rounding& rounding, size_t subset, size_t num_subsets) {
   EC_CHECK_OK(prepare(rounding));
   std::vector<size_t> chosen;
-  for (size_t s = part; s < samples_.size(); s += parts) chosen.push_back(s);
+  for (size_t s = subset; s < samples_.size(); s += num_subsets) chosen.push_back(s);
   std::vector<std::optional<Result<std::vector<SampleError>>>> by_sample(chosen.size());
   team_->parallel_for(static_cast<int64_t>(chosen.size()), [&](int64_t task, int thread) {
     const auto at = static_cast<size_t>(task);

@@ -24,12 +24,12 @@ struct OutputError {
   double judged = 0;
   double sqnr_db() const;  // as judged
 };
-OutputError sum_of(std::span<const OutputError> parts);
+OutputError sum_of(std::span<const OutputError> subsets);
 
 // What a choice has to reach: the noise of all parts lowered by the first factor, of none raised by
 // more than the second. What clips a rare large value looks good wherever that value does not come.
 struct Worthwhile {
-  double total = 0.97, part = 1.02;
+  double total = 0.97, subset = 1.02;
 };
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const Worthwhile& worthwhile);
@@ -49,15 +49,15 @@ class Trial {
   // Over all samples added.
   Result<OutputError> measure(const Rounding& rounding);
   // Into how many parts the samples fall, and the error of one.
-  size_t parts() const;
-  size_t samples_of_part(size_t part) const;
-  Result<OutputError> measure_part(const Rounding& rounding, size_t part);
+  size_t num_subsets() const;
+  size_t subset_size(size_t subset) const;
+  Result<OutputError> measure_subset(const Rounding& rounding, size_t subset);
 
  private:
   Trial(const Graph& graph, const Plan& plan)
       : graph_(graph), plan_(plan), judged_(judged_outputs(graph)) {}
-  Result<OutputError> measure_every(const Rounding& rounding, size_t part, size_t parts);
-  Result<OutputError> run_every(const Rounding& rounding, size_t part, size_t parts);
+  Result<OutputError> measure_every(const Rounding& rounding, size_t subset, size_t num_subsets);
+  Result<OutputError> run_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Status prepare(const Rounding& rounding);
   // Of one output and sample.
   struct SampleError {
@@ -71,7 +71,7 @@ class Trial {
 
   const Graph& graph_;
   const Plan& plan_;
-  const std::vector<Judged> judged_;
+  const std::vector<JudgedTensor> judged_;
   std::unique_ptr<kernels::ThreadPool> team_;            // of those that run samples
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one
@@ -83,9 +83,9 @@ class Trial {
 };
 
 // An element that is only moved or rounded costs about as much as this many products.
-constexpr double kWorkOfElement = 8;
+constexpr double kCostOfElement = 8;
 // Multiplications and moved elements, about, of an operation and of one run of a graph.
-double work_of(const Operation& op);
-double work_of_run(const Graph& graph);
+double cost_of(const Operation& op);
+double cost_of_run(const Graph& graph);
 
 }  // namespace ec::quantize

@@ -156,19 +156,19 @@ Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weight
 
 }  // namespace
 
-double adapting_work(const Graph& graph, const LayerWeights& weights,
+double adapting_cost(const Graph& graph, const LayerWeights& weights,
                      const AdaptRoundingOptions& options) {
-  double work = 0;
+  double cost = 0;
   for (const Operation* op : graph.topological()) {
     const std::optional<WeightRows> rows = adaptable_rows(*op, weights, options);
     if (!rows) continue;
     const auto depth = static_cast<double>(rows->depth), groups = static_cast<double>(rows->groups);
     // Moments, factors, and the rows one after the other.
-    work += depth * depth *
+    cost += depth * depth *
             (groups * static_cast<double>(options.inputs.positions) + groups * depth / 3 +
              static_cast<double>(rows->rows));
   }
-  return work;
+  return cost;
 }
 
 Result<LayerWeights> adapt_rounding(const Graph& graph, const LayerWeights& weights,

@@ -17,7 +17,7 @@ struct AdaptRoundingOptions {
 };
 
 // Multiplications it takes, about.
-double adapting_work(const Graph& graph, const LayerWeights& weights,
+double adapting_cost(const Graph& graph, const LayerWeights& weights,
                      const AdaptRoundingOptions& options);
 
 // Biases are to be corrected behind it (correct_bias.h): errors of the mean are left to them.
