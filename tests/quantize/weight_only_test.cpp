@@ -75,7 +75,7 @@ TEST(Dynamic, ProductsRoundTheirRows) {
 
 TEST(Dynamic, TablesAreGatheredAsIntegers) {
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   std::unique_ptr<Graph> graph = test::graph_from(
       "graph @g(%i: i64[5]) -> (y = %y) {\n"
       "  %wtable = const f32[100,16] splat(0)\n  %y = gather(%wtable, %i) {axis=0}\n}");
@@ -124,7 +124,7 @@ TEST(Float16, ValuesBeyondItsRangeStay) {
 
 TEST(StoredWeights, TargetsWithoutThemSaySo) {
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("coral");
+  request.target = &coral_spec();
   const std::unique_ptr<Graph> graph = test::graph_from(kNetwork);
   DiagnosticSink sink;
   for (const auto strategy : {run_dynamic, run_float16}) {

@@ -95,14 +95,4 @@ struct TargetSpec {
   bool is_symmetric(Width width) const { return symmetric || width == Width::Wide; }
 };
 
-std::span<const TargetSpec> all_target_specs();
-// Null for targets that compute in floating point only.
-const TargetSpec* find_target_spec(std::string_view target);
-
-// TFLite's rules (quantization_spec). Fully connected weights have a scale per output channel, or
-// one for all where a runtime knows only that.
-OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel);
-// Which of TFLite's operators take floats and 8-bit weights.
-WeightRule describe_tflite_weights(const Operation& op);
-
 }  // namespace ec::quantize

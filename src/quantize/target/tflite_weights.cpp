@@ -2,7 +2,7 @@
 // operation.
 #include "ops/attrs.h"
 #include "ops/sequence_cell.h"
-#include "quantize/target/target_spec.h"
+#include "quantize/target/tflite_spec.h"
 
 namespace ec::quantize {
 namespace {
