@@ -13,7 +13,7 @@
 #include "driver/summary.h"
 #include "edgecompiler/options.h"
 #include "passes/manager.h"
-#include "quantize/strategy.h"
+#include "quantize/strategy/strategy.h"
 #include "support/result.h"
 
 namespace ec {

@@ -8,8 +8,8 @@
 
 #include "edgecompiler/options.h"
 #include "ir/graph.h"
-#include "quantize/fold_preprocessing.h"
-#include "quantize/strategy.h"
+#include "quantize/fold_input/fold_preprocessing.h"
+#include "quantize/strategy/strategy.h"
 #include "support/result.h"
 
 namespace ec {

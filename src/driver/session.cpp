@@ -7,7 +7,7 @@
 #include "driver/load.h"
 #include "driver/optimize.h"
 #include "driver/targets.h"
-#include "quantize/class_scores.h"
+#include "quantize/measure/class_scores.h"
 #include "support/file.h"
 
 namespace ec {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "edgecompiler/options.h"
-#include "quantize/measurements.h"
+#include "quantize/trial/measurements.h"
 #include "support/result.h"
 
 namespace ec {

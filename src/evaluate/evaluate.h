@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "edgecompiler/evaluate.h"
-#include "quantize/accuracy.h"
-#include "quantize/classification.h"
+#include "quantize/measure/accuracy.h"
+#include "quantize/measure/classification.h"
 #include "support/result.h"
 
 namespace ec {

@@ -8,7 +8,7 @@
 
 #include "ops/convert.h"
 #include "quantize/calibration/channels_last.h"
-#include "quantize/preprocessing_keys.h"
+#include "quantize/fold_input/preprocessing_keys.h"
 #include "support/strings.h"
 
 namespace ec {

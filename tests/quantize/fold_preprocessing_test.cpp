@@ -1,4 +1,4 @@
-#include "quantize/fold_preprocessing.h"
+#include "quantize/fold_input/fold_preprocessing.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "ops/op_def.h"
-#include "quantize/pixel_layers.h"
+#include "quantize/fold_input/pixel_layers.h"
 #include "quantize/quantized_text.h"
 #include "runtime/session.h"
 #include "support/random.h"

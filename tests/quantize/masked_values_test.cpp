@@ -1,10 +1,10 @@
-#include "quantize/masked_values.h"
+#include "quantize/plan/masked_values.h"
 
 #include <cmath>
 #include <limits>
 
-#include "quantize/measurements.h"
 #include "quantize/quantized_text.h"
+#include "quantize/trial/measurements.h"
 
 namespace ec::quantize {
 namespace {

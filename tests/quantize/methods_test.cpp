@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "quantize/qat.h"
 #include "quantize/quantized_text.h"
-#include "quantize/stored_weights.h"
+#include "quantize/strategy/qat.h"
+#include "quantize/strategy/weight_only.h"
 
 namespace ec::quantize {
 namespace {
@@ -43,7 +43,7 @@ TEST(Methods, DefaultIsNotWorseThanPlainRanges) {
   const auto graph = with_weights(kLayers);
   const Quantized plain = quantize_text(graph->clone(), plain_request());
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   const Quantized best = quantize_text(graph->clone(), request);
   EXPECT_GE(best.result.report.accuracy.outputs[0].error.sqnr_db(),
             plain.result.report.accuracy.outputs[0].error.sqnr_db() - 1.5);
@@ -65,7 +65,7 @@ TEST(Methods, EachTellsWhatItIsWorth) {
   });
   change("b2", [](std::vector<float>& b) { b[0] = -1e4f; });
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   const auto gain_of = [](const Quantized& q, std::string_view name) -> const MethodGain* {
     for (const MethodGain& gain : q.result.report.methods)
       if (gain.method == name) return &gain;
@@ -128,7 +128,7 @@ TEST(Methods, WideActivationsAreMuchCloser) {
 TEST(Methods, WideIsRefusedByNameWhereTheTargetLacksIt) {
   const auto graph = with_weights(kLayers);
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("coral");
+  request.target = &coral_spec();
   DiagnosticSink sink;
   const auto result = run_a16w8(*graph, request, sink);
   ASSERT_FALSE(result.ok());
@@ -154,7 +154,7 @@ TEST(Budget, SaysWhenItCannotBeMet) {
   std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
   auto samples = samples_in_memory(noise(*graph, 24), inputs);
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("coral");
+  request.target = &coral_spec();
   request.samples = samples->get();
   request.budget.min_sqnr = 90;
   DiagnosticSink sink;
@@ -277,7 +277,7 @@ TEST(Qat, KeepsEveryParameter) {
   const auto graph = test::graph_from(kRounded);
   EXPECT_TRUE(has_rounding_pairs(*graph));
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.recorded["layer"] = {{0.25f, 0.125f}, {0, 0}, 0};
   DiagnosticSink sink;
   const auto result = run_qat(*graph, request, sink);
@@ -323,7 +323,7 @@ TEST(Qat, StoredConstantsOfAnyWidthBecomeReal) {
 TEST(Qat, AModelWithoutParametersIsRefused) {
   const auto graph = test::graph_from(kLayers);
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   DiagnosticSink sink;
   const auto result = run_qat(*graph, request, sink);
   ASSERT_FALSE(result.ok());
@@ -337,7 +337,7 @@ TEST(Qat, OperationsWithoutRangesStayFloat) {
       "  %q = quantize(%x, %s, %z) {dtype=i8} %d = dequantize(%q, %s, %z)\n"
       "  %a = add(%d, %d) loc(\"open\" : \"Add\") %y = relu(%a)\n}");
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   DiagnosticSink sink;
   const auto result = run_qat(*graph, request, sink);
   ASSERT_TRUE(result.ok());

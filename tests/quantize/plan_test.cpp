@@ -1,7 +1,8 @@
-#include "quantize/plan.h"
+#include "quantize/plan/plan.h"
 
 #include "passes/harness.h"
-#include "quantize/parameters.h"
+#include "quantize/ranges/parameters.h"
+#include "quantize/target/tflite_spec.h"
 
 namespace ec::quantize {
 namespace {
@@ -10,8 +11,7 @@ namespace {
 class Planned {
  public:
   explicit Planned(const std::string& text, PlanOptions options = {})
-      : graph_(test::graph_from(text)),
-        plan_(make_plan(*graph_, *find_target_spec("tflite"), options)) {}
+      : graph_(test::graph_from(text)), plan_(make_plan(*graph_, tflite_spec(), options)) {}
 
   bool integer(std::string_view tensor) const { return plan_.of(find(tensor)->producer()).integer; }
   std::string reason(std::string_view tensor) const {

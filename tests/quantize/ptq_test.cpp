@@ -1,19 +1,19 @@
 // Whole graphs through all steps: structure of the integer graph, and numbers of the simulation.
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
 
 #include <cmath>
 
 #include "ops/kernel.h"
+#include "quantize/convert/verify.h"
 #include "quantize/quantized_text.h"
-#include "quantize/verify.h"
 
 namespace ec::quantize {
 namespace {
 
 Quantized quantize_text(const std::string& text, IoType io = IoType::Float,
-                        std::string_view target = "tflite") {
+                        const TargetSpec& target = tflite_spec()) {
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec(target);
+  request.target = &target;
   request.io = io;
   return quantize_text(test::graph_from(text), request);
 }
@@ -51,7 +51,8 @@ TEST(Ptq, ResidualNetworkBecomesInteger) {
 }
 
 TEST(Ptq, CoralHasOneScaleForDenseWeights) {
-  EXPECT_EQ(quantize_text(kNetwork, IoType::Int8, "coral").type("wf").quant->scales.size(), 1u);
+  EXPECT_EQ(quantize_text(kNetwork, IoType::Int8, coral_spec()).type("wf").quant->scales.size(),
+            1u);
 }
 
 TEST(Ptq, IntegerInterfaces) {
@@ -152,7 +153,7 @@ TEST(Ptq, PadValuesFollowTheInput) {
 // The integer kernels compute what the simulation says, but for the rounding of their multipliers.
 TEST(Ptq, IntegerKernelsAgreeWithTheSimulation) {
   const Quantized q = quantize_text(kNetwork);
-  const Plan plan = make_plan(*q.source, *find_target_spec("tflite"), {});
+  const Plan plan = make_plan(*q.source, tflite_spec(), {});
   FormParams params(2 * q.source->tensor_id_bound());
   for (const Tensor* tensor : q.source->tensors()) {
     if (!plan.quantized[plan.stored_form(tensor)]) continue;
@@ -229,7 +230,7 @@ TEST(Ptq, EveryIntegerOperationRuns) {
                            "%y = squared_difference(%x, %z)",
                            "%r = add(%x, %z) %y = relu(%r)"}) {
     SCOPED_TRACE(body);
-    const Quantized q = quantize_text(prefix + body + "\n}", IoType::Float, "coral");
+    const Quantized q = quantize_text(prefix + body + "\n}", IoType::Float, coral_spec());
     if (!q.result.graph) continue;
     EXPECT_EQ(q.result.report.float_ops,
               std::string(body).find("cast") != std::string::npos ? 1 : 0);
@@ -258,7 +259,7 @@ TEST(Ptq, RefusesWhatIsQuantisedAlready) {
   std::vector<ModelInput> inputs{{"x", q.source->inputs()[0]->type()}};
   auto samples = samples_in_memory(noise(*q.source, 2), inputs);
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
   EXPECT_FALSE(run_ptq(q.graph(), request, sink).ok());
@@ -270,7 +271,7 @@ TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
       "  %l = log(%x) loc(\"ln\" : \"Log\")\n  %y = relu(%l)\n}");
   auto samples = samples_in_memory(noise(*graph, 2), {{"x", graph->inputs()[0]->type()}});
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
   const auto result = run_ptq(*graph, request, sink);

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "passes/harness.h"
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
+#include "quantize/target/tflite_spec.h"
 #include "support/random.h"
 
 namespace ec::quantize {
@@ -39,7 +40,7 @@ struct Quantized {
 // Ranges as seen, no method that changes numbers.
 inline QuantizeRequest plain_request() {
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.method = "minmax";
   request.methods = {Switch::Off, Switch::Off, Switch::Off, Switch::Off, Switch::Off};
   return request;

@@ -1,6 +1,6 @@
 // A target is its description: the integer schemes of other devices, written as TargetSpecs, go
 // through the same strategies.
-#include "quantize/target_spec.h"
+#include "quantize/target/target_spec.h"
 
 #include <string>
 

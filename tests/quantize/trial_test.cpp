@@ -1,5 +1,5 @@
 // What trials tell is what the integer network does.
-#include "quantize/trial.h"
+#include "quantize/trial/trial.h"
 
 #include "quantize/quantized_text.h"
 
@@ -18,7 +18,7 @@ struct Calibrated {
 
 Calibrated calibrated(std::unique_ptr<Graph> graph) {
   Calibrated c;
-  c.plan = make_plan(*graph, *find_target_spec("tflite"), {});
+  c.plan = make_plan(*graph, tflite_spec(), {});
   const std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
   c.samples = std::move(*samples_in_memory(noise(*graph, 16), inputs));
   for (size_t i = 0; i < 16; ++i) c.all.push_back(i);

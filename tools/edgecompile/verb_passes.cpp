@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "passes/pass.h"
 #include "passes/pipeline.h"
-#include "quantize/strategy.h"
+#include "quantize/strategy/strategy.h"
 #include "terminal.h"
 
 namespace ec::cli {

@@ -15,7 +15,7 @@
 namespace ec::quantize {
 
 // Of the value of one input in one sample.
-struct SamplePart {
+struct ValueLocation {
   size_t input = 0;
   std::filesystem::path path;
   std::string array;  // of a .npz file
@@ -24,15 +24,15 @@ struct SamplePart {
 };
 
 // The class of a sample: one of as many as the arrays beside it have rows.
-struct LabelPart {
-  SamplePart place;
+struct LabelLocation {
+  ValueLocation location;
   int64_t count = 1;
 };
 
 struct FileSample {
-  std::vector<SamplePart> parts;
-  int64_t index = -1;  // in its file; -1: the file is this one sample
-  std::optional<LabelPart> label;
+  std::vector<ValueLocation> values;  // one for each input
+  int64_t index = -1;                 // in its file; -1: the file is this one sample
+  std::optional<LabelLocation> label;
 };
 
 // Sorts files into samples. Headers of arrays are read, pictures are not.
@@ -59,7 +59,7 @@ class SampleCollector {
   Status add_torch(const std::filesystem::path& path);
   // The arrays of all inputs: a sample, or as many as they have rows.
   Status add_arrays(const std::filesystem::path& path, const std::vector<Candidate>& arrays,
-                    bool several, const std::optional<SamplePart>& labels);
+                    bool several, const std::optional<ValueLocation>& labels);
   Result<const Candidate*> candidate_for(size_t input, const std::vector<Candidate>& arrays) const;
 
   const std::vector<ModelInput>& inputs_;
