@@ -6,7 +6,7 @@
 
 #include "driver/statistics.h"
 #include "quantize/calibration/channels_last.h"
-#include "quantize/target/tflite_spec.h"
+#include "backend/tflite/integer_rules.h"
 #include "support/strings.h"
 #include "support/threads.h"
 

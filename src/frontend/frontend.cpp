@@ -1,18 +1,18 @@
 #include "frontend/frontend.h"
 
-#include "support/file.h"
-
 namespace ec {
 
-Result<std::unique_ptr<Graph>> Frontend::import(const std::filesystem::path& path,
-                                                const ImportOptions& options,
-                                                DiagnosticSink& sink) const {
-  Result<Blob> file = map_file(path);
-  if (!file.ok()) {
-    sink.report(std::move(file).error());
+std::optional<DetectedFormat> Frontend::explain(const ModelSource&) const { return std::nullopt; }
+
+Result<std::unique_ptr<Graph>> Frontend::import_file(const std::filesystem::path& path,
+                                                     const ImportOptions& options,
+                                                     DiagnosticSink& sink) const {
+  Result<ModelSource> source = ModelSource::open(path);
+  if (!source.ok()) {
+    sink.report(std::move(source).error());
     return sink.first_error();
   }
-  return import_bytes(*file, path, options, sink);
+  return import(*source, options, sink);
 }
 
 }  // namespace ec

@@ -1,5 +1,5 @@
-// The interface of front ends: a model file becomes a graph. The driver registers them explicitly
-// and picks one by content.
+// The interface of front ends: a model becomes a graph. The driver lists them and picks one by
+// content.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "support/blob.h"
 #include "support/diagnostic.h"
@@ -26,6 +28,12 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;  // sizes for symbolic dimensions, by name
 };
 
+// A kind of file that is known and not read.
+struct DetectedFormat {
+  std::string name;  // "a TFLite model"
+  std::string hint;  // how to get a file that can be imported
+};
+
 class Frontend {
  public:
   Frontend() = default;
@@ -34,18 +42,18 @@ class Frontend {
   Frontend& operator=(const Frontend&) = delete;
 
   virtual std::string_view name() const = 0;  // "onnx"
-  // How sure the front end is that the file is its own, 0 to 100: content first, extension second.
-  virtual int probe(std::span<const std::byte> head, const std::filesystem::path& path) const = 0;
-  // Reports all problems to the sink; on failure the result is the first of them.
-  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                        const ImportOptions& options, DiagnosticSink& sink) const;
+  // How sure the front end is that the model is its own, 0 to 100: content first, extension second.
+  virtual int probe(const ModelSource& source) const = 0;
+  // What a model of this front end's family is that it cannot read, such as weights without code.
+  virtual std::optional<DetectedFormat> explain(const ModelSource& source) const;
 
- private:
-  // `path` names the file in messages and anchors what it refers to.
-  virtual Result<std::unique_ptr<Graph>> import_bytes(const Blob& file,
-                                                      const std::filesystem::path& path,
-                                                      const ImportOptions& options,
-                                                      DiagnosticSink& sink) const = 0;
+  // Reports all problems to the sink; on failure the result is the first of them.
+  virtual Result<std::unique_ptr<Graph>> import(const ModelSource& source,
+                                                const ImportOptions& options,
+                                                DiagnosticSink& sink) const = 0;
+  Result<std::unique_ptr<Graph>> import_file(const std::filesystem::path& path,
+                                             const ImportOptions& options,
+                                             DiagnosticSink& sink) const;
 };
 
 }  // namespace ec

@@ -20,7 +20,7 @@ struct Fact {
 struct Property {
   using List = std::vector<Property>;
   using Record = std::vector<std::pair<std::string, Property>>;  // in the order they are shown
-  std::variant<std::monostate, bool, int64_t, double, std::string, List, Record> value;
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Record> value;
 
   Property() = default;
   Property(bool v) : value(v) {}                      // NOLINT: implicit on purpose
@@ -32,6 +32,11 @@ struct Property {
   Property(List v) : value(std::move(v)) {}           // NOLINT
   Property(Record v) : value(std::move(v)) {}         // NOLINT
 
+  static Property unsigned_number(uint64_t v) {
+    Property p;
+    p.value = v;
+    return p;
+  }
   bool empty() const { return value.index() == 0; }
 };
 

@@ -2,7 +2,8 @@
 
 #include "passes/harness.h"
 #include "quantize/ranges/parameters.h"
-#include "quantize/target/tflite_spec.h"
+#include "backend/coral/integer_rules.h"
+#include "backend/tflite/integer_rules.h"
 
 namespace ec::quantize {
 namespace {

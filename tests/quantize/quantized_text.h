@@ -3,7 +3,8 @@
 
 #include "passes/harness.h"
 #include "quantize/strategy/ptq.h"
-#include "quantize/target/tflite_spec.h"
+#include "backend/coral/integer_rules.h"
+#include "backend/tflite/integer_rules.h"
 #include "support/random.h"
 
 namespace ec::quantize {

@@ -1,4 +1,4 @@
-#include "driver/coral_session.h"
+#include "backend/coral/device_session.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "backend/coral/runtime/tflite_library.h"
 #include "support/threads.h"
 
-namespace ec {
+namespace ec::coral {
 namespace {
 
 class EdgeTpuRunner : public DeviceRunner {
@@ -52,7 +52,7 @@ std::vector<TensorDescription> described(const std::vector<Tensor*>& tensors) {
 
 }  // namespace
 
-Result<CoralSession> open_on_coral(const Blob& file, const Graph& interface, int threads) {
+Result<OpenedDevice> open_on_device(const Blob& file, const Graph& interface, int threads) {
   EC_TRY(const edgetpu::DriverLibrary driver, edgetpu::DriverLibrary::open());
   const std::vector<edgetpu::Device> devices = driver.devices();
   if (devices.empty())
@@ -69,11 +69,11 @@ Result<CoralSession> open_on_coral(const Blob& file, const Graph& interface, int
   std::vector<TensorType> outputs;
   for (const Tensor* output : interface.outputs()) outputs.push_back(output->type());
   auto runner = std::make_unique<EdgeTpuRunner>(std::move(model), std::move(outputs));
-  CoralSession opened;
+  OpenedDevice opened;
   opened.session = Session::on_device(interface, std::move(runner), used);
   opened.device = fmt::format("Edge TPU at {} ({})", device.path,
                               device.bus == edgetpu::Bus::Usb ? "usb" : "pci");
   return opened;
 }
 
-}  // namespace ec
+}  // namespace ec::coral

@@ -1,147 +1,110 @@
-#include "driver/coral_output.h"
+#include "backend/coral/files.h"
 
 #include <fmt/format.h>
 
-#include "driver/coral.h"
-#include "driver/segments.h"
-#include "driver/tflite_output.h"
-#include "support/sha256.h"
+#include <unordered_set>
 
-namespace ec {
+#include "backend/coral/place.h"
+#include "backend/coral/segments.h"
+
+namespace ec::coral {
 namespace {
 
-namespace fs = std::filesystem;
-
-CheckReport empty_placement(const CompileReport& report) {
-  CheckReport placement;
-  placement.model = report.model;
-  placement.target = report.target;
-  return placement;
+// The device takes no pool with an activation.
+Result<EncodedTflite> encode(const Graph& graph, const ModelJob& job, DiagnosticSink& sink) {
+  return encode_model(graph, job, PoolActivations::Apart, sink);
 }
 
-// NAME.tflite gives NAME_segment_0_of_2.tflite; Edge TPU code says so at the end of its name.
-fs::path segment_path(const fs::path& output, size_t i, size_t count) {
-  constexpr std::string_view kCode = "_edgetpu";
-  std::string stem = output.stem().string();
-  const bool is_code = stem.ends_with(kCode);
-  if (is_code) stem.resize(stem.size() - kCode.size());
-  return output.parent_path() / fmt::format("{}_segment_{}_of_{}{}.tflite", stem, i, count,
-                                            is_code ? kCode : std::string_view{});
+// What the passes wrote in another form so that it runs on the device, in words.
+std::vector<std::string> rewrites_of(const PipelineReport* passes) {
+  const PassRun* run = passes != nullptr ? passes->find("legalise-coral") : nullptr;
+  return run != nullptr ? run->stats.notes : std::vector<std::string>{};
 }
 
-// What is drafted for one model: a file, or its segments.
-struct Drafts {
-  const CoralJob* job = nullptr;
-  std::vector<OutputDraft> files;
+// Where the device's part of the whole model is decides where it can be cut.
+Result<std::vector<Blob>> encode_segments(const ModelJob& job, const Blob& whole,
+                                          const TargetOptions& options, PlacementReport& report,
+                                          DiagnosticSink& sink) {
+  TargetOptions predict_only = options;
+  predict_only.run_compiler = false;
+  const CandidateFile file{job.name, whole, &report};
+  EC_TRY([[maybe_unused]] const std::vector<Blob> none,
+         place_files({&file, 1}, ParameterMemory::Shared, predict_only, sink));
+  std::unordered_set<std::string> on_device;
+  for (const OpPlacement& row : report.operations)
+    if (row.placement == Placement::Native) on_device.insert(row.name);
+  EC_TRY(const std::vector<std::unique_ptr<Graph>> pieces,
+         cut_into_segments(*job.graph, options.segments, on_device));
+  std::vector<Blob> files;
+  for (const std::unique_ptr<Graph>& piece : pieces) {
+    EC_TRY(EncodedTflite encoded, encode(*piece, job, sink));
+    files.push_back(std::move(encoded.bytes));
+  }
+  return files;
+}
+
+// A model with the files that are judged for it.
+struct Candidate {
+  PlacedModel placed;
+  ModelFiles files;
 };
 
-Result<Drafts> draft_whole(const CoralJob& job, const Blob& bytes) {
-  Drafts drafts{&job, {}};
-  EC_TRY(OutputDraft draft, draft_output(job.report->output, bytes));
-  drafts.files.push_back(std::move(draft));
-  return drafts;
-}
-
-Result<Drafts> draft_segments(const CoralJob& job, const Blob& whole, const CompileOptions& options,
-                              DiagnosticSink& sink) {
-  // Where the device's part of the whole is decides where it can be cut.
-  CompileOptions predict_only = options;
-  predict_only.edgetpu_compiler = false;
-  const CoralFile file{job.model.stem().string(), whole, &*job.report->placement};
-  EC_TRY([[maybe_unused]] const std::vector<Blob> none,
-         place_on_coral({&file, 1}, ParameterMemory::Shared, predict_only, sink));
-  std::unordered_set<std::string> on_device;
-  for (const OpPlacement& row : job.report->placement->operations)
-    if (row.placement == Placement::Native) on_device.insert(row.name);
-  const auto count = static_cast<size_t>(options.segments);
-  Result<std::vector<std::unique_ptr<Graph>>> pieces =
-      cut_into_segments(*job.graph, count, on_device);
-  if (!pieces) return std::move(pieces).error().file(job.model.string());
-  Drafts drafts{&job, {}};
-  for (size_t i = 0; i < pieces->size(); ++i) {
-    const fs::path output = segment_path(job.report->output, i, count);
-    EC_TRY(const Blob bytes, encode_output(*(*pieces)[i], job.model, options, sink));
-    EC_TRY(OutputDraft draft, draft_output(output, bytes));
-    drafts.files.push_back(std::move(draft));
-    SegmentReport segment;
-    segment.output = output;
-    segment.placement = empty_placement(*job.report);
-    job.report->segments.push_back(std::move(segment));
+Result<Candidate> make_candidate(const ModelJob& job, const TargetOptions& options,
+                                 DiagnosticSink& sink) {
+  Candidate candidate;
+  EC_TRY(candidate.files.whole, encode(*job.graph, job, sink));
+  candidate.placed.report.rewrites = rewrites_of(job.passes);
+  if (options.segments == 0) {
+    candidate.files.tflite.push_back(candidate.files.whole.bytes);
+    return candidate;
   }
-  job.report->output = drafts.files.front().output;
-  return drafts;
-}
-
-Result<Drafts> draft(const CoralJob& job, const CompileOptions& options, DiagnosticSink& sink) {
-  CompileReport& report = *job.report;
-  TfliteSummary summary;
-  EC_TRY(const Blob bytes, encode_output(*job.graph, job.model, options, sink, &summary));
-  report.operators = std::move(summary.operators);
-  report.num_operators = summary.num_operators;
-  report.placement = empty_placement(report);
-  report.placement->rewrites = coral_rewrites(report.passes);
-  EC_TRY(Drafts drafts, options.segments == 0 ? draft_whole(job, bytes)
-                                              : draft_segments(job, bytes, options, sink));
-  EC_TRY(report.self_check, check_drafts(*job.graph, drafts.files));
-  return drafts;
-}
-
-// The report that belongs to a file of the drafts.
-CheckReport& placement_of(const Drafts& drafts, size_t i) {
-  CompileReport& report = *drafts.job->report;
-  return report.segments.empty() ? *report.placement : report.segments[i].placement;
-}
-
-Status refuse_host(const Drafts& drafts) {
-  for (size_t i = 0; i < drafts.files.size(); ++i)
-    EC_CHECK_OK(refuse_host_operations(placement_of(drafts, i)));
-  return {};
-}
-
-void finish_reports(const Drafts& drafts) {
-  CompileReport& report = *drafts.job->report;
-  report.output_sha256 = sha256_hex(drafts.files.front().bytes.bytes());
-  for (size_t i = 0; i < report.segments.size(); ++i) {
-    const Blob& bytes = drafts.files[i].bytes;
-    report.segments[i].output_bytes = static_cast<int64_t>(bytes.size());
-    report.segments[i].output_sha256 = sha256_hex(bytes.bytes());
-  }
+  EC_TRY(candidate.files.tflite,
+         encode_segments(job, candidate.files.whole.bytes, options, candidate.placed.report, sink));
+  candidate.placed.segments.resize(candidate.files.tflite.size());
+  return candidate;
 }
 
 }  // namespace
 
-Status write_coral_outputs(std::span<const CoralJob> jobs, const CompileOptions& options,
-                           DiagnosticSink& sink) {
-  std::vector<Drafts> all;
-  std::vector<CoralFile> files;
-  for (const CoralJob& job : jobs) {
-    EC_TRY(Drafts drafts, draft(job, options, sink));
-    all.push_back(std::move(drafts));
-    for (size_t i = 0; i < all.back().files.size(); ++i) {
-      const OutputDraft& file = all.back().files[i];
-      const fs::path name = options.segments == 0 ? job.model : file.output;
-      files.push_back({name.stem().string(), file.bytes, &placement_of(all.back(), i)});
-    }
+std::filesystem::path file_path(const std::filesystem::path& output, size_t index, size_t count) {
+  if (count == 1) return output;
+  constexpr std::string_view kCode = "_edgetpu";
+  std::string stem = output.stem().string();
+  const bool is_code = stem.ends_with(kCode);
+  if (is_code) stem.resize(stem.size() - kCode.size());
+  return output.parent_path() / fmt::format("{}_segment_{}_of_{}{}.tflite", stem, index, count,
+                                            is_code ? kCode : std::string_view{});
+}
+
+Result<std::vector<PlacedModel>> place_models(std::span<const ModelJob> jobs,
+                                              const TargetOptions& options, DiagnosticSink& sink) {
+  std::vector<Candidate> candidates;
+  for (const ModelJob& job : jobs) {
+    EC_TRY(Candidate candidate, make_candidate(job, options, sink));
+    candidates.push_back(std::move(candidate));
+  }
+  std::vector<CandidateFile> files;
+  for (size_t m = 0; m < jobs.size(); ++m) {
+    Candidate& candidate = candidates[m];
+    const bool whole = options.segments == 0;
+    for (size_t i = 0; i < candidate.files.tflite.size(); ++i)
+      files.push_back(
+          {whole ? jobs[m].name : file_path(jobs[m].name, i, options.segments).stem().string(),
+           candidate.files.tflite[i],
+           whole ? &candidate.placed.report : &candidate.placed.segments[i]});
   }
   const ParameterMemory memory =
       options.segments == 0 ? ParameterMemory::Shared : ParameterMemory::OnePerFile;
-  EC_TRY(const std::vector<Blob> compiled, place_on_coral(files, memory, options, sink));
-  if (options.strict)
-    for (const Drafts& drafts : all) EC_CHECK_OK(refuse_host(drafts));
-  std::vector<OutputDraft> outputs;
-  for (Drafts& drafts : all) {
-    for (OutputDraft& file : drafts.files) {
-      if (compiled.empty()) continue;
-      // What was checked is the compiler's input; what is kept is its code.
-      EC_TRY(OutputDraft code, draft_output(file.output, compiled[outputs.size()]));
-      file.bytes = code.bytes;
-      outputs.push_back(std::move(code));
-    }
-    finish_reports(drafts);
-    if (!compiled.empty()) continue;
-    for (OutputDraft& file : drafts.files) outputs.push_back(std::move(file));
+  EC_TRY(const std::vector<Blob> code, place_files(files, memory, options, sink));
+  std::vector<PlacedModel> placed;
+  size_t at = 0;
+  for (Candidate& candidate : candidates) {
+    for (size_t i = 0; i < candidate.files.tflite.size() && !code.empty(); ++i)
+      candidate.files.code.push_back(code[at++]);
+    candidate.placed.state = std::make_shared<ModelFiles>(std::move(candidate.files));
+    placed.push_back(std::move(candidate.placed));
   }
-  return commit_drafts(outputs);
+  return placed;
 }
 
-}  // namespace ec
+}  // namespace ec::coral

@@ -1,43 +1,31 @@
-// The Coral target as seen from the driver: placement of models on the Edge TPU.
+// Where the operators of TFLite files run: on the Edge TPU or on the CPU beside it.
 #pragma once
 
-#include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "driver/check.h"
-#include "ir/graph.h"
-#include "passes/manager.h"
+#include "backend/coral/options.h"
+#include "report/placement.h"
 #include "support/blob.h"
 
-namespace ec {
+namespace ec::coral {
 
 // A TFLite file and the report that gets its rows, its estimate and what cut the graph.
-struct CoralFile {
+struct CandidateFile {
   std::string name;  // without extension
   Blob bytes;
-  CheckReport* report = nullptr;
+  PlacementReport* report = nullptr;
 };
 
 enum class ParameterMemory : uint8_t {
   Shared,      // the files run on one device: earlier ones have its memory first
-  OnePerFile,  // each has a device of its own
+  OnePerFile,  // each file has a device of its own
 };
 
-// Judges every file. With options.edgetpu_compiler Google's compiler is run on all of them together
+// Judges every file. Where the options ask for it, Google's compiler is run on all of them together
 // and gives the Edge TPU code, one file each; else the result is empty.
-Result<std::vector<Blob>> place_on_coral(std::span<const CoralFile> files, ParameterMemory memory,
-                                         const CompileOptions& options, DiagnosticSink& sink);
+Result<std::vector<Blob>> place_files(std::span<const CandidateFile> files, ParameterMemory memory,
+                                      const TargetOptions& options, DiagnosticSink& sink);
 
-// What the passes of the target wrote in another form so that it runs on the device, in words.
-std::vector<std::string> coral_rewrites(const PipelineReport& passes);
-
-Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
-                   CheckReport& report, DiagnosticSink& sink);
-// DynamicShape when sizes of inputs are open: the device's code has fixed sizes.
-Status refuse_open_sizes(const Graph& graph);
-// A TFLite file with code that only the device runs.
-Result<bool> is_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& sink);
-// NotOnTarget for such a file.
-Status refuse_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& sink);
-
-}  // namespace ec
+}  // namespace ec::coral

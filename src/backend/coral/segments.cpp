@@ -1,4 +1,4 @@
-#include "driver/segments.h"
+#include "backend/coral/segments.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "backend/coral/estimate.h"
 #include "ops/macs.h"
 
-namespace ec {
+namespace ec::coral {
 namespace {
 
 constexpr size_t kNever = std::numeric_limits<size_t>::max();
@@ -49,7 +49,7 @@ class CutPlaces {
     return to == order_.size() || earliest_[to] >= from;
   }
   double milliseconds(size_t from, size_t to) const {
-    coral::Partition piece;
+    Partition piece;
     piece.mapped = 1;
     piece.operators.resize(1);
     piece.operators[0].macs = macs_[to] - macs_[from];
@@ -204,4 +204,4 @@ Result<std::vector<std::unique_ptr<Graph>>> cut_into_segments(
   return pieces;
 }
 
-}  // namespace ec
+}  // namespace ec::coral

@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "support/result.h"
 
-namespace ec {
+namespace ec::coral {
 
 // Pieces in order: the first has the graph's inputs, the last its outputs, and each takes exactly
 // what the one before gives, in the same order and under the same names, as a pipeline of devices
@@ -19,4 +19,4 @@ namespace ec {
 Result<std::vector<std::unique_ptr<Graph>>> cut_into_segments(
     const Graph& graph, size_t count, const std::unordered_set<std::string>& on_device);
 
-}  // namespace ec
+}  // namespace ec::coral

@@ -1,7 +1,7 @@
 #include "backend/tflite/encode.h"
 
 #include "frontend/tflite/tflite.h"
-#include "quantize/preprocessing_keys.h"
+#include "quantize/fold_input/preprocessing_keys.h"
 
 namespace ec {
 

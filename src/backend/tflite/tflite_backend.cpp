@@ -93,7 +93,7 @@ class TfliteTarget : public Target {
     return {"optimize", std::string(keep_io_layout_ ? kToTfliteKeepIo : kToTflite)};
   }
 
-  const quantize::TargetSpec* integer_rules() const override { return &tflite_integer_rules(); }
+  const quantize::TargetSpec* integer_rules() const override { return &quantize::tflite_spec(); }
 
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,
                                          DiagnosticSink&) const override {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "formats/torch/archive.h"
-#include "frontend/detect.h"
+#include "frontend/torch/recognise.h"
 #include "frontend/input_shapes.h"
 #include "frontend/torch/export/export.h"
 #include "frontend/torch/export/import_graph.h"
@@ -293,16 +293,14 @@ class TorchExportFrontend : public Frontend {
  public:
   std::string_view name() const override { return "torch.export"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    if (is_torch_export(head)) return 95;
-    return path.extension() == ".pt2" ? 20 : 0;
+  int probe(const ModelSource& source) const override {
+    if (is_torch_export(source.bytes().bytes())) return 95;
+    return source.extension() == ".pt2" ? 20 : 0;
   }
 
- private:
-  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
-                                              const ImportOptions& options,
-                                              DiagnosticSink& sink) const override {
-    return import_torch_export(file, path, options, sink);
+  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
+                                        DiagnosticSink& sink) const override {
+    return import_torch_export(source.bytes(), source.path(), options, sink);
   }
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/detect.h"
+#include "frontend/torch/recognise.h"
 #include "frontend/torch/script/inputs.h"
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/script.h"
@@ -209,17 +209,17 @@ class TorchScriptFrontend : public Frontend {
  public:
   std::string_view name() const override { return "torchscript"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    if (is_torchscript(head)) return 95;
-    return path.extension() == ".pt" || path.extension() == ".pth" ? 20 : 0;
+  std::optional<DetectedFormat> explain(const ModelSource& source) const override {
+    return explain_torch_file(source);
+  }
+  int probe(const ModelSource& source) const override {
+    if (is_torchscript(source.bytes().bytes())) return 95;
+    return source.extension() == ".pt" || source.extension() == ".pth" ? 20 : 0;
   }
 
- private:
-  Result<std::unique_ptr<ec::Graph>> import_bytes(const Blob& file,
-                                                  const std::filesystem::path& path,
-                                                  const ImportOptions& options,
-                                                  DiagnosticSink& sink) const override {
-    return import_torchscript(file, path, options, sink);
+  Result<std::unique_ptr<ec::Graph>> import(const ModelSource& source, const ImportOptions& options,
+                                        DiagnosticSink& sink) const override {
+    return import_torchscript(source.bytes(), source.path(), options, sink);
   }
 };
 

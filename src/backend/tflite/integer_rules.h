@@ -1,5 +1,5 @@
-// The integer rules of TFLite (its quantization specification), and what follows from them for the
-// targets whose files are TFLite files. Nothing else in quantize/ knows a target by name.
+// The integer rules of TFLite (its quantization specification), which back ends that write TFLite
+// files share.
 #pragma once
 
 #include "quantize/target/target_spec.h"
@@ -7,11 +7,6 @@
 namespace ec::quantize {
 
 const TargetSpec& tflite_spec();
-const TargetSpec& coral_spec();
-
-// The specs above, and the one of that name; null for targets that compute in floating point only.
-std::span<const TargetSpec> all_target_specs();
-const TargetSpec* find_target_spec(std::string_view target);
 
 // The rule of one operation. `dense_per_channel`: fully connected weights have a scale for each
 // output channel; false for runtimes that know one scale only.

@@ -1,5 +1,5 @@
 // The integer rules of TFLite, one line per operation.
-#include "quantize/target/tflite_spec.h"
+#include "backend/tflite/integer_rules.h"
 
 #include <fmt/format.h>
 
@@ -311,35 +311,16 @@ OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_chann
   return rule;
 }
 
-namespace {
-
-constexpr TargetSpec kSpecs[] = {
-    {.name = "tflite",
-     .has_wide = true,
-     .float_norms = true,
-     .describe = [](const Operation& op,
-                    Width width) { return describe_tflite_op(op, width, true); },
-     .describe_weights = describe_tflite_weights,
-     .has_float16 = true},
-    // The Edge TPU compiler dates from before scales per channel in fully connected layers.
-    {.name = "coral",
-     .integers_only = true,
-     .io_type = "int8",
-     .describe = [](const Operation& op,
-                    Width width) { return describe_tflite_op(op, width, false); }},
-};
-
-}  // namespace
-
-const TargetSpec& tflite_spec() { return kSpecs[0]; }
-const TargetSpec& coral_spec() { return kSpecs[1]; }
-
-std::span<const TargetSpec> all_target_specs() { return kSpecs; }
-
-const TargetSpec* find_target_spec(std::string_view target) {
-  for (const TargetSpec& spec : kSpecs)
-    if (spec.name == target) return &spec;
-  return nullptr;
+const TargetSpec& tflite_spec() {
+  static constexpr TargetSpec kSpec{
+      .name = "tflite",
+      .has_wide = true,
+      .float_norms = true,
+      .describe = [](const Operation& op,
+                     Width width) { return describe_tflite_op(op, width, true); },
+      .describe_weights = describe_tflite_weights,
+      .has_float16 = true};
+  return kSpec;
 }
 
 }  // namespace ec::quantize

@@ -1,4 +1,4 @@
-#include "frontend/detect_torch.h"
+#include "frontend/torch/checkpoint.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // operation.
 #include "ops/attrs.h"
 #include "ops/sequence_cell.h"
-#include "quantize/target/tflite_spec.h"
+#include "backend/tflite/integer_rules.h"
 
 namespace ec::quantize {
 namespace {

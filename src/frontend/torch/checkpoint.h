@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "frontend/detect.h"
+#include "frontend/frontend.h"
 #include "support/blob.h"
 
 namespace ec {
