@@ -1,5 +1,5 @@
-// Options of every job, by name. The names are those of the command line (`edgecompile --help`) and,
-// with underscores, of the Python keywords; `-` and `_` are the same.
+// Options of every job, by name. The names are those of the command line (`edgecompile --help`)
+// and, with underscores, of the Python keywords; `-` and `_` are the same.
 //
 //   ec::Options options{{"target", "cpu"}, {"output", "model.ecir"}};
 //   options.set("threads", 2);

@@ -1,8 +1,9 @@
 // One option, declared once by its owner. The command line, configuration files, Python keywords,
-// --help, the man page, completion, the manual, the provenance of written files and the key of saved
-// statistics all come from these declarations.
+// --help, the man page, completion, the manual, the provenance of written files and the key of
+// saved statistics all come from these declarations.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -32,11 +33,18 @@ enum class OptionType : uint8_t {
 // What a shell offers as the value.
 enum class Completion : uint8_t { ByType, Pass, Target, Phase };
 
+// What saved calibration statistics keep of an option.
+enum class StatisticsRole : uint8_t {
+  Ignored,
+  MustMatch,      // decides what is measured: statistics serve only the value they were made with
+  DescribesData,  // tells what the data is: taken from the statistics where it is not given
+};
+
 struct OptionDef {
   std::string_view name;  // "calibration-samples"
   OptionType type = OptionType::Text;
   std::string_view argument = {};  // stands for the value in --help: "N"; empty for flags
-  std::string_view help = {};      // one line; tells the meaning, and the default where it is a rule
+  std::string_view help = {};  // one line; tells the meaning, and the default where it is a rule
   std::string_view default_value = {};  // as written on the command line; empty: not set
   std::string_view choices = {};        // "auto|on|off"
   double least = -std::numeric_limits<double>::infinity();
@@ -48,6 +56,12 @@ struct OptionDef {
   char short_name = 0;
   std::string_view alias = {};  // another name that is accepted
   Completion completion = Completion::ByType;
+  StatisticsRole statistics = StatisticsRole::Ignored;
+  bool in_config = true;  // may stand in a configuration file
+
+  constexpr bool takes_value() const {
+    return type != OptionType::Flag && type != OptionType::Level;
+  }
 };
 
 // The options of one owner, under one heading of --help.

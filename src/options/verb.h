@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace ec {
 
@@ -23,6 +26,10 @@ enum class Verb : uint8_t {
   Man,
   Help,
 };
+inline constexpr int kNumVerbs = static_cast<int>(Verb::Help) + 1;
+
+std::string_view verb_name(Verb verb);  // "compile"
+std::optional<Verb> verb_from_name(std::string_view name);
 
 class VerbSet {
  public:
@@ -36,11 +43,16 @@ class VerbSet {
   }
   constexpr bool has(Verb verb) const { return (bits_ & bit(verb)) != 0; }
   constexpr bool is_all() const { return bits_ == ~0u; }
+  constexpr bool overlaps(VerbSet other) const { return (bits_ & other.bits_) != 0; }
+  constexpr bool operator==(const VerbSet&) const = default;
 
  private:
   static constexpr uint32_t bit(Verb verb) { return 1u << static_cast<unsigned>(verb); }
   uint32_t bits_ = 0;
 };
+
+// "run, bench".
+std::string verb_names(VerbSet verbs);
 
 // Verbs by what they do with a model, for the tables of options.
 inline constexpr VerbSet kReadsModel(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run,
