@@ -92,6 +92,8 @@ struct ArtifactFile {
 
 struct EmittedModel {
   std::vector<ArtifactFile> files;  // the first stands for the model
+  // Set: all files lie in this directory, which appears whole or not at all and stands for the model.
+  std::filesystem::path directory = {};
   // Operators of the file's format by name, most frequent first. Empty where the format has none.
   std::vector<std::pair<std::string, int64_t>> operators;
   int64_t num_operators = 0;

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "driver/compile_report.h"
-#include "driver/evaluate_report.h"
 #include "driver/model_ref.h"
 #include "driver/opened_session.h"
 #include "driver/registry.h"
-#include "driver/summary.h"
 #include "edgecompiler/options.h"
 #include "report/placement.h"
+#include "report/summary.h"
 #include "support/result.h"
 
 namespace ec {
@@ -39,8 +38,5 @@ Result<ModelSummary> inspect_model(const Registry& registry, const ModelRef& mod
 // Opens a model for `run`, `bench` and sessions of the library.
 Result<OpenedSession> open_session(const Registry& registry, const ModelRef& model, Verb verb,
                                    const Options& options, DiagnosticSink& sink);
-// Runs a model on data, beside a reference model where --reference names one.
-Result<EvaluateReport> evaluate_model(const Registry& registry, const ModelRef& model,
-                                      const Options& options, DiagnosticSink& sink);
 
 }  // namespace ec

@@ -10,7 +10,7 @@
 #include "backend/backend.h"
 #include "frontend/frontend.h"
 #include "options/catalog.h"
-#include "passes/registry.h"
+#include "passes/pass_registry.h"
 #include "quantize/strategy/strategy.h"
 #include "support/result.h"
 

@@ -1,11 +1,13 @@
-#include "driver/evaluate.h"
+#include "evaluate/evaluate.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "driver/evaluated_network.h"
-#include "driver/quantize.h"
+#include "driver/quantize_request.h"
+#include "driver/raise.h"
+#include "edgecompiler/evaluate.h"
+#include "evaluate/evaluated_network.h"
 #include "quantize/calibration/labels.h"
 #include "support/progress.h"
 #include "support/strings.h"
@@ -16,25 +18,29 @@ namespace {
 namespace fs = std::filesystem;
 using quantize::Preprocessing;
 
-bool preprocessing_given(const CompileOptions& options) {
-  return !options.mean.empty() || !options.std.empty() || !options.pixel_range.empty() ||
-         !options.color.empty() || !options.resize.empty();
+bool preprocessing_given(const Options& options) {
+  for (const std::string_view name : {"mean", "std", "pixel-range", "color", "resize"})
+    if (options.is_given(name)) return true;
+  return false;
 }
 
 // Sizes are those of the reference where there is one: compiled files have theirs fixed.
-CompileOptions without_shapes(CompileOptions options) {
-  options.input_shapes.clear();
-  options.dims.clear();
+Options without_shapes(const Options& given) {
+  Options options;
+  for (const auto& [name, entry] : given.entries())
+    if (name != "input-shape" && name != "dim") options.set(name, entry.value, entry.source);
   return options;
 }
 
 class Evaluation {
  public:
-  Evaluation(const EvaluateOptions& what, const CompileOptions& options, DiagnosticSink& sink)
-      : what_(what), options_(options), sink_(sink) {}
+  Evaluation(const Registry& registry, const Options& given, DiagnosticSink& sink)
+      : registry_(registry), session_options_(given), sink_(sink) {}
 
-  Result<EvaluateReport> run(const fs::path& model) {
-    if (what_.data.empty())
+  Result<EvaluateReport> run(const ModelRef& model) {
+    EC_TRY(options_, registry_.options().resolve(session_options_, Verb::Evaluate, {}));
+    data_ = options_.text("data");
+    if (data_.empty())
       return Error(Code::Usage, "evaluation needs data, and none is given")
           .hint("pass a folder of pictures, arrays or a list with --data PATH");
     EC_TRY(given_, preprocessing_of(options_));
@@ -44,7 +50,7 @@ class Evaluation {
     EC_CHECK_OK(find_labels());
     if (labels_.of_sample.empty() && !reference_)
       return Error(Code::Usage, "without labels there is nothing to compare the model with")
-          .file(what_.data)
+          .file(data_)
           .hint(
               "give the float model with --reference MODEL, labels with --labels FILE, or put "
               "each class into a folder of its own");
@@ -53,17 +59,19 @@ class Evaluation {
   }
 
  private:
-  Status open_networks(const fs::path& model) {
-    report_.data = what_.data;
-    report_.confusion = what_.confusion;
-    report_.model.path = model.string();
-    if (!what_.reference.empty()) {
-      EC_TRY(reference_, EvaluatedNetwork::open(what_.reference, options_, sink_));
-      report_.reference.emplace().path = what_.reference;
+  Status open_networks(const ModelRef& model) {
+    report_.data = data_;
+    report_.confusion = options_.flag("confusion");
+    report_.model.path = model.name;
+    if (!options_.text("reference").empty()) {
+      EC_TRY(reference_, EvaluatedNetwork::open(registry_, options_.text("reference"), session_options_, sink_));
+      report_.reference.emplace().path = options_.text("reference");
       report_.reference->device = reference_->device();
     }
     EC_TRY(model_,
-           EvaluatedNetwork::open(model, reference_ ? without_shapes(options_) : options_, sink_));
+           EvaluatedNetwork::open(
+               registry_, model,
+               reference_ ? without_shapes(session_options_) : session_options_, sink_));
     report_.model.device = model_->device();
     if (reference_ && !model_->takes_pixels()) model_->read_as(*reference_);
     return {};
@@ -89,16 +97,16 @@ class Evaluation {
   }
 
   Status read_label_lines() {
-    if (what_.labels.empty()) return {};
-    EC_TRY(lines_, quantize::read_label_file(what_.labels));
+    if (options_.text("labels").empty()) return {};
+    EC_TRY(lines_, quantize::read_label_file(options_.text("labels")));
     std::error_code ignored;
-    if (!fs::is_directory(what_.data, ignored)) return {};
+    if (!fs::is_directory(data_, ignored)) return {};
     for (const quantize::LabelLine& line : lines_) {
       if (line.path.empty())
         return Error(Code::BadCalibrationData, "no path on this line")
-            .file(fmt::format("{}:{}", what_.labels, line.line))
+            .file(fmt::format("{}:{}", options_.text("labels"), line.line))
             .hint("write PATH<tab>LABEL, the path relative to the folder of --data");
-      listed_.push_back(fs::path(what_.data) / line.path);
+      listed_.push_back(fs::path(data_) / line.path);
     }
     return {};
   }
@@ -108,7 +116,7 @@ class Evaluation {
     Preprocessing preprocessing = choose_preprocessing(network, report);
     const auto open = [&] {
       return listed_.empty()
-                 ? quantize::open_samples(what_.data, network.inputs(), preprocessing, sink_)
+                 ? quantize::open_samples(data_, network.inputs(), preprocessing, sink_)
                  : quantize::open_sample_files(listed_, network.inputs(), preprocessing);
     };
     EC_TRY(std::unique_ptr<quantize::SampleSource> source, open());
@@ -130,16 +138,16 @@ class Evaluation {
         return Error(Code::BadCalibrationData,
                      fmt::format("the data holds {} samples for the model, {} for the reference",
                                  size_, other->size()))
-            .file(what_.data)
+            .file(data_)
             .hint("give arrays whose first dimension is the batch of both");
       EC_CHECK_OK(refuse_arrays(*source));
       reference_->set_samples(std::move(other));
     }
-    if (what_.labels.empty()) {
+    if (options_.text("labels").empty()) {
       EC_TRY(labels_, quantize::labels_of_samples(*source));
       std::error_code ignored;
-      if (labels_.of_sample.empty() && fs::is_directory(what_.data, ignored))
-        labels_ = quantize::labels_of_folders(*source, what_.data);
+      if (labels_.of_sample.empty() && fs::is_directory(data_, ignored))
+        labels_ = quantize::labels_of_folders(*source, data_);
     }
     model_->set_samples(std::move(source));
     return {};
@@ -151,22 +159,22 @@ class Evaluation {
     if (source.holds_pictures()) return {};
     return Error(Code::Usage,
                  "one model takes pixels, the other preprocessed values: arrays cannot serve both")
-        .file(what_.data)
+        .file(data_)
         .hint("evaluate them on pictures");
   }
 
   Status find_labels() {
-    if (!what_.labels.empty()) {
+    if (!options_.text("labels").empty()) {
       if (lines_.size() != size_)
         return Error(Code::BadCalibrationData,
                      fmt::format("{} labels for {} samples", lines_.size(), size_))
-            .file(what_.labels)
+            .file(options_.text("labels"))
             .hint("give one label for each sample, in their order");
-      EC_TRY(labels_, quantize::labels_of_lines(lines_, what_.labels));
+      EC_TRY(labels_, quantize::labels_of_lines(lines_, options_.text("labels")));
     }
     report_.label_source = labels_.source;
     report_.class_names = labels_.names;
-    report_.label_offset = what_.label_offset;
+    report_.label_offset = options_.integer("label-offset");
     return {};
   }
 
@@ -185,13 +193,13 @@ class Evaluation {
   }
 
   Result<size_t> score_index(size_t sample, const RealOutput& scores) const {
-    const int64_t index = labels_.of_sample[sample] + what_.label_offset;
+    const int64_t index = labels_.of_sample[sample] + options_.integer("label-offset");
     const auto classes = static_cast<int64_t>(quantize::score_classes(scores.shape));
     if (index >= 0 && index < classes) return static_cast<size_t>(index);
     return Error(Code::BadCalibrationData,
                  fmt::format("label {} of sample {} has no score: the output has {} classes",
                              labels_.of_sample[sample], sample, classes))
-        .file(what_.data)
+        .file(data_)
         .hint("check the labels and --label-offset");
   }
 
@@ -252,7 +260,7 @@ class Evaluation {
   }
 
   Status run_samples() {
-    const size_t wanted = what_.samples > 0 ? static_cast<size_t>(what_.samples) : size_;
+    const size_t wanted = options_.integer("samples") > 0 ? static_cast<size_t>(options_.integer("samples")) : size_;
     const size_t count = std::min(size_, wanted);
     std::optional<size_t> scored;
     for (size_t k = 0; k < count; ++k) {
@@ -288,9 +296,11 @@ class Evaluation {
     return {};
   }
 
-  const EvaluateOptions& what_;
-  const CompileOptions& options_;
+  const Registry& registry_;
+  const Options& session_options_;  // as given
+  Options options_;                 // with defaults
   DiagnosticSink& sink_;
+  std::string data_;
   Preprocessing given_;
   std::optional<EvaluatedNetwork> model_, reference_;
   std::vector<quantize::LabelLine> lines_;
@@ -316,9 +326,15 @@ std::string EvaluateReport::class_name(size_t index) const {
   return class_names[static_cast<size_t>(label)];
 }
 
-Result<EvaluateReport> evaluate_model(const fs::path& model, const EvaluateOptions& what,
-                                      const CompileOptions& options, DiagnosticSink& sink) {
-  return Evaluation(what, options, sink).run(model);
+Result<EvaluateReport> evaluate_model(const Registry& registry, const ModelRef& model,
+                                      const Options& options, DiagnosticSink& sink) {
+  return Evaluation(registry, options, sink).run(model);
+}
+
+std::string evaluate(const std::string& model, const Options& options) {
+  DiagnosticSink sink;
+  return evaluate_json(
+      value_or_raise(evaluate_model(default_registry(), model, options, sink), sink));
 }
 
 }  // namespace ec

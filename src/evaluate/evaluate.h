@@ -1,12 +1,13 @@
 // The work of `evaluate`: a model on data, beside a reference.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "edgecompiler/evaluate.h"
+#include "driver/model_ref.h"
+#include "driver/registry.h"
+#include "edgecompiler/options.h"
 #include "quantize/measure/accuracy.h"
 #include "quantize/measure/classification.h"
 #include "support/result.h"
@@ -54,9 +55,8 @@ struct EvaluateReport {
 };
 
 // Reads one sample at a time: memory does not grow with the data.
-Result<EvaluateReport> evaluate_model(const std::filesystem::path& model,
-                                      const EvaluateOptions& what, const CompileOptions& options,
-                                      DiagnosticSink& sink);
+Result<EvaluateReport> evaluate_model(const Registry& registry, const ModelRef& model,
+                                      const Options& options, DiagnosticSink& sink);
 std::string evaluate_json(const EvaluateReport& report);
 
 }  // namespace ec

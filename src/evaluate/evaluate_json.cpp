@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "driver/evaluate.h"
+#include "evaluate/evaluate.h"
 
 namespace ec {
 namespace {

@@ -1,4 +1,4 @@
-#include "driver/evaluated_network.h"
+#include "evaluate/evaluated_network.h"
 
 #include <fmt/format.h>
 
@@ -82,10 +82,9 @@ RealOutput real_output(const Value& value, const TensorType& type) {
 
 }  // namespace
 
-Result<EvaluatedNetwork> EvaluatedNetwork::open(const std::filesystem::path& path,
-                                                const CompileOptions& options,
-                                                DiagnosticSink& sink) {
-  EC_TRY(OpenedSession opened, open_session(path, options, false, sink));
+Result<EvaluatedNetwork> EvaluatedNetwork::open(const Registry& registry, const ModelRef& model,
+                                                const Options& options, DiagnosticSink& sink) {
+  EC_TRY(OpenedSession opened, open_session(registry, model, Verb::Evaluate, options, sink));
   EvaluatedNetwork network;
   network.session_ = std::move(opened.session);
   network.device_ = std::move(opened.device);
@@ -94,7 +93,7 @@ Result<EvaluatedNetwork> EvaluatedNetwork::open(const std::filesystem::path& pat
   network.folded_ = preprocessing_in(opened.metadata, quantize::kFoldedPreprocessingKey);
   for (const TensorDescription& input : network.session_->inputs())
     network.inputs_.push_back({input.name, sample_type(input.type)});
-  network.turned_.resize(network.inputs_.size(), false);
+  network.channels_last_.resize(network.inputs_.size(), false);
   return network;
 }
 
@@ -106,8 +105,8 @@ void EvaluatedNetwork::read_as(const EvaluatedNetwork& other) {
     if (!theirs.is_static() || !own.shape) continue;
     const std::vector<int64_t> sizes = theirs.shape->sizes();
     const bool same = fits(*own.shape, sizes);
-    turned_[i] = !same && sizes.size() >= 3 && fits(*own.shape, channels_last(sizes));
-    if (!same && !turned_[i]) continue;
+    channels_last_[i] = !same && sizes.size() >= 3 && fits(*own.shape, channels_last(sizes));
+    if (!same && !channels_last_[i]) continue;
     own.shape = *theirs.shape;
     inputs_[i].name = other.inputs_[i].name;
   }
@@ -123,7 +122,7 @@ bool EvaluatedNetwork::take_pixels() {
 
 void EvaluatedNetwork::set_samples(std::unique_ptr<quantize::SampleSource> source) {
   source_ = std::move(source);
-  samples_ = quantize::channels_last_samples(*source_, turned_);
+  samples_ = quantize::channels_last_samples(*source_, channels_last_);
 }
 
 Result<std::vector<RealOutput>> EvaluatedNetwork::run(size_t sample) {
@@ -149,9 +148,9 @@ Result<std::vector<RealOutput>> EvaluatedNetwork::run(size_t sample) {
 }
 
 RealOutput in_order_of(RealOutput output, const std::vector<int64_t>& like) {
-  const bool turned =
+  const bool is_channels_last =
       output.shape != like && like.size() >= 3 && channels_last(like) == output.shape;
-  if (!turned) return output;
+  if (!is_channels_last) return output;
   RealOutput result{like, std::vector<float>(output.values.size())};
   const auto batch = static_cast<size_t>(like[0]), channels = static_cast<size_t>(like[1]);
   const size_t area = batch * channels > 0 ? output.values.size() / batch / channels : 0;

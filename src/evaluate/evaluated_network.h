@@ -2,13 +2,12 @@
 // dimensions are.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "driver/session.h"
+#include "driver/jobs.h"
 #include "quantize/calibration/sample_source.h"
 
 namespace ec {
@@ -20,8 +19,8 @@ struct RealOutput {
 
 class EvaluatedNetwork {
  public:
-  static Result<EvaluatedNetwork> open(const std::filesystem::path& path,
-                                       const CompileOptions& options, DiagnosticSink& sink);
+  static Result<EvaluatedNetwork> open(const Registry& registry, const ModelRef& model,
+                                       const Options& options, DiagnosticSink& sink);
 
   // How pictures become its input, where the file says it.
   const std::optional<quantize::Preprocessing>& recorded() const { return recorded_; }
@@ -55,7 +54,7 @@ class EvaluatedNetwork {
   std::string device_;
   std::optional<quantize::Preprocessing> recorded_, folded_;
   std::vector<quantize::ModelInput> inputs_;
-  std::vector<bool> turned_;
+  std::vector<bool> channels_last_;
   std::vector<std::optional<size_t>> softmax_axes_;
   std::unique_ptr<quantize::SampleSource> source_, samples_;
   double seconds_ = 0;

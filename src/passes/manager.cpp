@@ -41,6 +41,7 @@ class Runner {
     EC_CHECK_OK(run_steps(steps));
     report_.operations_after = count_operations(graph_);
     report_.milliseconds = milliseconds_since(start);
+    report_.stopped = stopped_;
     return std::move(report_);
   }
 
@@ -178,6 +179,14 @@ const PassRun* PipelineReport::find(std::string_view name) const {
   for (const PassRun& run : passes)
     if (run.name == name) return &run;
   return nullptr;
+}
+
+void PipelineReport::append(PipelineReport later) {
+  if (passes.empty()) operations_before = later.operations_before;
+  for (PassRun& run : later.passes) passes.push_back(std::move(run));
+  milliseconds += later.milliseconds;
+  operations_after = later.operations_after;
+  stopped = later.stopped;
 }
 
 Result<PipelineReport> PassManager::run(Graph& graph, std::string_view pipeline,

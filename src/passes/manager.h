@@ -37,9 +37,12 @@ struct PipelineReport {
   std::vector<PassRun> passes;  // in pipeline order
   double milliseconds = 0;
   size_t operations_before = 0, operations_after = 0;  // nested graphs included
+  bool stopped = false;                                // PassManagerOptions::stop_after was met
 
   int64_t changes() const;
   const PassRun* find(std::string_view name) const;
+  // Adds what a later pipeline did to the same graph.
+  void append(PipelineReport later);
 };
 
 class PassManager {

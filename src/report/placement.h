@@ -73,4 +73,6 @@ struct PlacementReport {
 // NotOnTarget when operations stay on the CPU beside the device, with the first ones by name.
 Status refuse_host_operations(const PlacementReport& report);
 
+std::string placement_json(const PlacementReport& report);
+
 }  // namespace ec

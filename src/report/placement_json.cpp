@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "driver/check.h"
+#include "report/placement.h"
 
 namespace ec {
 namespace {
@@ -27,7 +27,7 @@ Json compiler_json(const DeviceCompilerReport& report) {
 
 }  // namespace
 
-std::string check_json(const CheckReport& report) {
+std::string placement_json(const PlacementReport& report) {
   Json rows = Json::array();
   for (const OpPlacement& row : report.operations)
     rows.push_back({{"name", row.name},

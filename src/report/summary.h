@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/edgetpu/package.h"
 #include "ir/graph.h"
+#include "report/property.h"
 
 namespace ec {
 
@@ -41,12 +41,6 @@ struct QuantSummary {
   int64_t dequantize_ops = 0;
 };
 
-// An operator that runs compiled code on an Edge TPU.
-struct EdgeTpuSummary {
-  std::string node;
-  edgetpu::CustomOpInfo op;
-};
-
 struct ModelSummary {
   std::string file;
   int64_t file_bytes = 0;
@@ -65,7 +59,7 @@ struct ModelSummary {
   std::vector<std::string> open_dims;  // symbols of the inputs, in order of appearance
   QuantSummary quant;
   std::map<std::string, std::string> metadata;
-  std::vector<EdgeTpuSummary> edgetpu;
+  std::vector<Inspection> device_code;  // that back ends found in the file
 };
 
 ModelSummary summarize(const Graph& graph);

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "driver/summary.h"
+#include "report/summary.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -20,6 +20,27 @@ Json dims_json(const InterfaceSummary& value) {
     }
   }
   return dims;
+}
+
+Json property_json(const Property& property) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return nullptr;
+        } else if constexpr (std::is_same_v<T, Property::List>) {
+          Json list = Json::array();
+          for (const Property& element : value) list.push_back(property_json(element));
+          return list;
+        } else if constexpr (std::is_same_v<T, Property::Record>) {
+          Json record = Json::object();
+          for (const auto& [key, element] : value) record[key] = property_json(element);
+          return record;
+        } else {
+          return value;
+        }
+      },
+      property.value);
 }
 
 Json interface_json(const std::vector<InterfaceSummary>& values) {
@@ -44,66 +65,6 @@ Json layers_json(const std::vector<LayerSummary>& layers) {
                     {"output", layer.output_type},
                     {"macs", layer.macs ? Json(*layer.macs) : Json(nullptr)},
                     {"parameters", layer.parameters}});
-  return list;
-}
-
-Json device_layers_json(const std::vector<edgetpu::LayerInfo>& layers) {
-  Json list = Json::array();
-  for (const edgetpu::LayerInfo& layer : layers)
-    list.push_back({{"name", layer.name},
-                    {"bytes", layer.size_bytes},
-                    {"shape", {layer.y, layer.x, layer.z}},
-                    {"data_type", layer.data_type},
-                    {"scale", layer.scale},
-                    {"zero_point", layer.zero_point},
-                    {"executions_per_inference", layer.executions}});
-  return list;
-}
-
-Json executable_json(const edgetpu::ExecutableInfo& e) {
-  return {{"type", e.type},
-          {"name", e.name},
-          {"chip", e.chip},
-          {"version", e.version},
-          {"batch_size", e.batch_size},
-          {"parameter_bytes", e.parameter_bytes},
-          {"scratch_bytes", e.scratch_bytes},
-          {"instruction_bytes", e.instruction_bytes},
-          {"instruction_bitstreams", e.bitstreams},
-          {"dma_hints", e.dma_hints},
-          {"narrow_memory_bytes_per_tile", e.narrow_memory_bytes_per_tile},
-          {"estimated_cycles", e.estimated_cycles},
-          {"parameter_caching_token", e.caching_token},
-          {"input_layers", device_layers_json(e.inputs)},
-          {"output_layers", device_layers_json(e.outputs)}};
-}
-
-Json edgetpu_json(const std::vector<EdgeTpuSummary>& ops) {
-  Json list = Json::array();
-  for (const EdgeTpuSummary& summary : ops) {
-    Json packages = Json::array();
-    for (const edgetpu::PackageInfo& p : summary.op.packages) {
-      Json executables = Json::array();
-      for (const edgetpu::ExecutableInfo& e : p.executables)
-        executables.push_back(executable_json(e));
-      packages.push_back({{"bytes", p.bytes},
-                          {"min_runtime_version", p.min_runtime_version},
-                          {"compiler_version", p.compiler_version},
-                          {"model_identifier", p.model_identifier},
-                          {"virtual_chip_id", p.virtual_chip_id},
-                          {"keypair_version", p.keypair_version},
-                          {"signature_bytes", p.signature_bytes},
-                          {"executables", std::move(executables)}});
-    }
-    list.push_back({{"node", summary.node},
-                    {"version", summary.op.version},
-                    {"execution_preference", summary.op.execution_preference},
-                    {"chip_ids", summary.op.chip_ids},
-                    {"cached_parameter_bytes", summary.op.cached_bytes()},
-                    {"streamed_parameter_bytes", summary.op.streamed_bytes()},
-                    {"instruction_bytes", summary.op.instruction_bytes()},
-                    {"packages", std::move(packages)}});
-  }
   return list;
 }
 
@@ -134,7 +95,7 @@ std::string summary_json(const ModelSummary& s, bool layers) {
                  {"quantize_ops", s.quant.quantize_ops},
                  {"dequantize_ops", s.quant.dequantize_ops}}},
                {"metadata", s.metadata}};
-  if (!s.edgetpu.empty()) json["edgetpu"] = edgetpu_json(s.edgetpu);
+  for (const Inspection& code : s.device_code) json[code.key] = property_json(code.facts);
   if (layers) json["layers"] = layers_json(s.layers);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

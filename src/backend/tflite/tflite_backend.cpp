@@ -110,9 +110,11 @@ class TfliteTarget : public Target {
       const auto& file = *static_cast<const PlacedFile*>(placed[i].state.get());
       for (const Diagnostic& problem : file.problems) sink.report(problem);
       if (!file.encoded) return sink.first_error();
-      emitted.push_back({{{jobs[i].output, {file.encoded->bytes}}},
-                         file.encoded->summary.operators,
-                         file.encoded->summary.num_operators});
+      EmittedModel model;
+      model.files.push_back({jobs[i].output, {file.encoded->bytes}});
+      model.operators = file.encoded->summary.operators;
+      model.num_operators = file.encoded->summary.num_operators;
+      emitted.push_back(std::move(model));
     }
     return emitted;
   }

@@ -131,13 +131,19 @@ struct Strategy {
   // Activations stay as they are, and with them the interface.
   bool float_activations = false;
   bool integer_weights = true;
+  // Activations have 16 bits.
+  bool wide_activations = false;
+  // Scales and zero points are those that the model carries.
+  bool keeps_carried_parameters = false;
+  std::string_view alias = {};  // another name that is accepted
   // `graph` is in the form the target's writer takes. It is not changed.
   Result<QuantizeResult> (*run)(const Graph& graph, const QuantizeRequest& request,
                                 DiagnosticSink& sink);
 };
 
 std::span<const Strategy> all_strategies();
-// "int8" is "ptq", "fp16" is "float16". Usage: no such strategy, with the nearest name.
-Result<const Strategy*> find_strategy(std::string_view name);
+// By name or alias. Usage: no such strategy, with the nearest name.
+Result<const Strategy*> find_strategy(std::span<const Strategy* const> strategies,
+                                      std::string_view name);
 
 }  // namespace ec::quantize

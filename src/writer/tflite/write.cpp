@@ -134,11 +134,4 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
   return model.finish();
 }
 
-Status write_tflite(const Graph& graph, const std::filesystem::path& path,
-                    const TfliteWriteOptions& options) {
-  DiagnosticSink sink;
-  EC_TRY(const Blob bytes, encode_tflite(graph, options, sink));
-  return write_file(path, bytes.bytes());
-}
-
 }  // namespace ec

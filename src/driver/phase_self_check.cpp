@@ -1,10 +1,11 @@
-#include "driver/self_check.h"
+// self-check: the files are read back and run against the graph on made-up inputs.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "driver/phases.h"
 #include "ops/convert.h"
 #include "runtime/session.h"
 
@@ -65,9 +66,10 @@ Result<std::vector<Value>> run_one(const Graph& graph, const std::vector<Value>&
   return results;
 }
 
-}  // namespace
-
-Result<SelfCheck> check_same_results(const Graph& expected, std::span<const Graph* const> written) {
+// The written graphs are run one after the other, each on the outputs of the one before: the first
+// has the inputs of the expected graph and the last its outputs, in order.
+Result<SelfCheck> check_same_results(const Graph& expected,
+                                     std::span<const std::unique_ptr<Graph>> written) {
   SelfCheck check;
   if (has_open_sizes(expected)) {
     check.reason = "sizes of the inputs are open";
@@ -87,7 +89,7 @@ Result<SelfCheck> check_same_results(const Graph& expected, std::span<const Grap
   ours->reset();
   std::vector<Value> values;
   for (const NamedValue& input : inputs) values.push_back(input.value);
-  for (const Graph* graph : written) {
+  for (const std::unique_ptr<Graph>& graph : written) {
     EC_TRY(values, run_one(*graph, values));
   }
   if (values.size() != wanted->size())
@@ -96,6 +98,25 @@ Result<SelfCheck> check_same_results(const Graph& expected, std::span<const Grap
     EC_CHECK_OK(compare((*wanted)[i], values[i], expected.output_names()[i], check));
   check.ran = true;
   return check;
+}
+
+Status check_model(const Compilation& c, CompiledModel& model) {
+  const std::string file = model.report.output.string();
+  auto graphs = c.target()->read_back(model.job(c), *model.placed, *model.emitted);
+  if (!graphs)
+    return mismatch("the written file cannot be read back: " + graphs.error().message()).file(file);
+  model.read_back = std::move(*graphs);
+  Result<SelfCheck> check = check_same_results(*model.graph, model.read_back);
+  if (!check) return std::move(check).error().file(file);
+  model.report.self_check = std::move(*check);
+  return {};
+}
+
+}  // namespace
+
+Status self_check(Compilation& compilation) {
+  for (CompiledModel& model : compilation.models()) EC_CHECK_OK(check_model(compilation, model));
+  return {};
 }
 
 }  // namespace ec

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "driver/quantize.h"
+#include "report/quantize_json.h"
 
 namespace ec {
 namespace {
