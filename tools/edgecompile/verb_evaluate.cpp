@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cli.h"
-#include "driver/jobs.h"
+#include "evaluate/evaluate.h"
 #include "support/strings.h"
 #include "terminal.h"
 

@@ -81,7 +81,7 @@ std::string summary_text(const ModelSummary& s, int verbosity) {
       out +=
           fmt::format("    {}: {}\n", printable(key), printable(value, verbosity > 0 ? 2000 : 80));
   }
-  for (const Inspection& inspection : s.inspections) out += inspection.text;
+  for (const Inspection& inspection : s.device_code) out += inspection.text;
   if (verbosity > 0) out += "\n" + layer_table(s);
   return out;
 }
