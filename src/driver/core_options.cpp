@@ -21,8 +21,9 @@ constexpr OptionDef kModel[] = {
     {.name = "input-shape",
      .type = OptionType::Shapes,
      .argument = "NAME:DIMS",
-     .help = "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; NAME may "
-             "be left out for the only input, and ? leaves a size open",
+     .help =
+         "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; NAME may "
+         "be left out for the only input, and ? leaves a size open",
      .verbs = kReadsModel,
      .alias = "input-shapes"},
     {.name = "dim",
@@ -93,8 +94,9 @@ constexpr OptionDef kEvaluation[] = {
     {.name = "labels",
      .type = OptionType::File,
      .argument = "FILE",
-     .help = "labels of the samples: lines of PATH and LABEL (tab, comma or space between; relative "
-             "to --data), one label per line for arrays, or a .npy file of integers",
+     .help =
+         "labels of the samples: lines of PATH and LABEL (tab, comma or space between; relative "
+         "to --data), one label per line for arrays, or a .npy file of integers",
      .verbs = kEvaluates},
     {.name = "label-offset",
      .type = OptionType::Integer,

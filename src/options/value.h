@@ -30,5 +30,7 @@ OptionValue default_of(const OptionDef& def);
 
 // For Choice: "auto, on, off".
 std::string choice_names(const OptionDef& def);
+// The choices, or the range: "0 to 120 dB"; empty where anything goes.
+std::string allowed_values(const OptionDef& def);
 
 }  // namespace ec

@@ -75,4 +75,15 @@ std::string choice_names(const OptionDef& def) {
   return names;
 }
 
+std::string allowed_values(const OptionDef& def) {
+  if (!def.choices.empty()) return choice_names(def);
+  const bool low = std::isfinite(def.least), high = std::isfinite(def.most);
+  if (!low && !high) return {};
+  const std::string least = format_double(def.least), most = format_double(def.most);
+  const std::string range = !high  ? fmt::format("from {}", least)
+                            : !low ? fmt::format("up to {}", most)
+                                   : fmt::format("{} to {}", least, most);
+  return def.unit.empty() ? range : fmt::format("{} {}", range, def.unit);
+}
+
 }  // namespace ec

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kMaxDimension = int64_t{1} << 40;
 
-Result<OptionValue> parse_flag(const OptionDef& def, std::string_view text) {
+Result<bool> parse_flag(const OptionDef& def, std::string_view text) {
   const std::string word = to_lower(text);
-  if (word.empty() || word == "true") return OptionValue(true);
-  if (word == "false") return OptionValue(false);
+  if (word.empty() || word == "true") return true;
+  if (word == "false") return false;
   return Error(Code::Usage,
                fmt::format("--{} needs true or false, not '{}'", def.name, printable(text)));
 }
@@ -41,7 +41,7 @@ Result<std::vector<int64_t>> parse_sizes(const OptionDef& def, std::string_view 
 
 // NAME:SIZES, several of them separated by commas as trtexec has it. The last colon of each
 // separates, since names such as "input:0" are common.
-Result<OptionValue> parse_shapes(const OptionDef& def, std::string_view text) {
+Result<ShapesByName> parse_shapes(const OptionDef& def, std::string_view text) {
   std::vector<std::string> items;
   for (const std::string_view piece : split(text, ',')) {
     // A piece without a name is one more size of the item before it.
@@ -57,10 +57,10 @@ Result<OptionValue> parse_shapes(const OptionDef& def, std::string_view text) {
     EC_TRY(std::vector<int64_t> sizes, parse_sizes(def, bare ? item : item.substr(colon + 1)));
     shapes[std::string(bare ? "" : item.substr(0, colon))] = std::move(sizes);
   }
-  return OptionValue(std::move(shapes));
+  return shapes;
 }
 
-Result<OptionValue> parse_named_sizes(const OptionDef& def, std::string_view text) {
+Result<SizesByName> parse_named_sizes(const OptionDef& def, std::string_view text) {
   SizesByName sizes;
   for (const std::string_view pair : split(text, ',')) {
     const size_t equals = pair.rfind('=');
@@ -72,19 +72,20 @@ Result<OptionValue> parse_named_sizes(const OptionDef& def, std::string_view tex
           .hint(fmt::format("write --{} batch=1", def.name));
     sizes[std::string(trim(pair.substr(0, equals)))] = *size;
   }
-  return OptionValue(std::move(sizes));
+  return sizes;
 }
 
-Result<OptionValue> parse_named_text(const OptionDef& def, std::string_view text) {
+Result<TextsByName> parse_named_text(const OptionDef& def, std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
     return Error(Code::Usage,
                  fmt::format("--{} needs NAME=VALUE, not '{}'", def.name, printable(text)));
-  return OptionValue(
-      TextsByName{{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))}});
+  TextsByName texts;
+  texts.emplace(text.substr(0, equals), text.substr(equals + 1));
+  return texts;
 }
 
-Result<OptionValue> parse_numbers(const OptionDef& def, std::string_view text) {
+Result<std::vector<double>> parse_numbers(const OptionDef& def, std::string_view text) {
   std::string unified(text);
   std::replace(unified.begin(), unified.end(), ' ', ',');
   std::vector<double> values;
@@ -95,7 +96,7 @@ Result<OptionValue> parse_numbers(const OptionDef& def, std::string_view text) {
     values.push_back(*value);
   }
   if (values.empty()) return Error(Code::Usage, fmt::format("--{} has no numbers", def.name));
-  return OptionValue(std::move(values));
+  return values;
 }
 
 std::vector<std::string> parse_texts(std::string_view text) {
@@ -105,42 +106,53 @@ std::vector<std::string> parse_texts(std::string_view text) {
   return texts;
 }
 
-Result<OptionValue> parse_number(const OptionDef& def, std::string_view text) {
-  if (def.type == OptionType::Number) {
-    if (const std::optional<double> value = parse_double(trim(text))) return OptionValue(*value);
-  } else if (const std::optional<int64_t> value = parse_int(trim(text))) {
-    return OptionValue(*value);
-  }
+Result<int64_t> parse_whole(const OptionDef& def, std::string_view text) {
+  if (def.type == OptionType::Level && text.empty()) return int64_t{1};
+  if (const std::optional<int64_t> value = parse_int(trim(text))) return *value;
   return out_of_range(def, text);
 }
 
-Result<OptionValue> parse_unchecked(const OptionDef& def, std::string_view text) {
+Result<double> parse_number(const OptionDef& def, std::string_view text) {
+  if (const std::optional<double> value = parse_double(trim(text))) return *value;
+  return out_of_range(def, text);
+}
+
+template <class T>
+Status store(OptionValue& value, Result<T> parsed) {
+  if (!parsed.ok()) return std::move(parsed).error();
+  value.emplace<T>(std::move(*parsed));
+  return {};
+}
+
+Status parse_unchecked(const OptionDef& def, std::string_view text, OptionValue& value) {
   switch (def.type) {
     case OptionType::Flag:
-      return parse_flag(def, text);
+      return store(value, parse_flag(def, text));
     case OptionType::Level:
-      if (text.empty()) return OptionValue(int64_t{1});
-      return parse_number(def, text);
     case OptionType::Integer:
+      return store(value, parse_whole(def, text));
     case OptionType::Number:
-      return parse_number(def, text);
+      return store(value, parse_number(def, text));
     case OptionType::Numbers:
-      return parse_numbers(def, text);
+      return store(value, parse_numbers(def, text));
     case OptionType::Texts:
-      return OptionValue(parse_texts(text));
+      value.emplace<std::vector<std::string>>(parse_texts(text));
+      return {};
     case OptionType::Items:
-      return OptionValue(std::vector<std::string>{std::string(text)});
+      value.emplace<std::vector<std::string>>(1, std::string(text));
+      return {};
     case OptionType::Shapes:
-      return parse_shapes(def, text);
+      return store(value, parse_shapes(def, text));
     case OptionType::Sizes:
-      return parse_named_sizes(def, text);
+      return store(value, parse_named_sizes(def, text));
     case OptionType::NamedTexts:
-      return parse_named_text(def, text);
+      return store(value, parse_named_text(def, text));
     case OptionType::Text:
     case OptionType::Choice:
     case OptionType::File:
     case OptionType::Directory:
-      return OptionValue(std::string(text));
+      value.emplace<std::string>(text);
+      return {};
   }
   return Error(Code::Internal, "no such type of option");
 }
@@ -148,7 +160,8 @@ Result<OptionValue> parse_unchecked(const OptionDef& def, std::string_view text)
 }  // namespace
 
 Result<OptionValue> parse_value(const OptionDef& def, std::string_view text) {
-  EC_TRY(OptionValue value, parse_unchecked(def, text));
+  OptionValue value;
+  EC_CHECK_OK(parse_unchecked(def, text, value));
   EC_CHECK_OK(check_range(def, value));
   return value;
 }
