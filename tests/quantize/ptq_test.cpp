@@ -84,7 +84,7 @@ TEST(Ptq, ReportMeasuresEveryLayer) {
   }
   ASSERT_EQ(accuracy.outputs.size(), 1u);
   EXPECT_TRUE(accuracy.outputs[0].top1_agreement.has_value());
-  EXPECT_EQ(q.result.report.steps.size(), ptq_steps().size());
+  EXPECT_EQ(q.result.report.steps.size(), std::size(ptq::kSteps));
 }
 
 TEST(Ptq, ReportLeavesOutWhatIsClippedByAFusedActivation) {
@@ -262,7 +262,7 @@ TEST(Ptq, RefusesWhatIsQuantisedAlready) {
   request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
-  EXPECT_FALSE(run_ptq(q.graph(), request, sink).ok());
+  EXPECT_FALSE(strategy("ptq").run(q.graph(), request, sink).ok());
 }
 
 TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
@@ -274,7 +274,7 @@ TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
   request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
-  const auto result = run_ptq(*graph, request, sink);
+  const auto result = strategy("ptq").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::BadCalibrationData);
   EXPECT_EQ(result.error().diagnostic().node, "ln");

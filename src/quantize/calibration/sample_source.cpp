@@ -182,4 +182,11 @@ SampleSplit split_samples(size_t available, size_t wanted) {
   return split;
 }
 
+std::vector<size_t> evenly_spaced(std::span<const size_t> samples, size_t count) {
+  std::vector<size_t> chosen;
+  count = std::min(count, samples.size());
+  for (size_t i = 0; i < count; ++i) chosen.push_back(samples[i * samples.size() / count]);
+  return chosen;
+}
+
 }  // namespace ec::quantize

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,5 +73,8 @@ struct SampleSplit {
 // `wanted` 0: at most kDefaultSamples. Chosen evenly over the order, so that every class of a
 // sorted set is met. Held out are samples that were not chosen, else every tenth.
 SampleSplit split_samples(size_t available, size_t wanted);
+
+// At most `count` of the samples, chosen evenly over their order.
+std::vector<size_t> evenly_spaced(std::span<const size_t> samples, size_t count);
 
 }  // namespace ec::quantize

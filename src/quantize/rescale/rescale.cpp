@@ -26,8 +26,8 @@ class Rescaler {
       : target_(target),
         options_(options),
         request_(request),
-        judge_(spread(samples, kJudgeSamples)),
-        probe_(spread(without(samples, judge_), kProbeSamples)) {}
+        judge_(evenly_spaced(samples, kJudgeSamples)),
+        probe_(evenly_spaced(without(samples, judge_), kProbeSamples)) {}
 
   Result<Rescaled> run(const Graph& graph) {
     // Clones of a clone have its ids, so that what was seen of one serves the next.
@@ -123,13 +123,6 @@ Result<Rescaled> rescale_channels(const Graph& graph, const TargetSpec& target,
                                   const PlanOptions& options, const QuantizeRequest& request,
                                   std::span<const size_t> samples) {
   return Rescaler(target, options, request, samples).run(graph);
-}
-
-std::vector<size_t> spread(std::span<const size_t> samples, size_t count) {
-  std::vector<size_t> chosen;
-  count = std::min(count, samples.size());
-  for (size_t i = 0; i < count; ++i) chosen.push_back(samples[i * samples.size() / count]);
-  return chosen;
 }
 
 }  // namespace ec::quantize

@@ -2,7 +2,8 @@
 // to help.
 #pragma once
 
-#include "quantize/strategy/strategy.h"
+#include "quantize/report.h"
+#include "quantize/request.h"
 
 namespace ec::quantize {
 
@@ -14,8 +15,5 @@ struct Rescaled {
 Result<Rescaled> rescale_channels(const Graph& graph, const TargetSpec& target,
                                   const PlanOptions& options, const QuantizeRequest& request,
                                   std::span<const size_t> samples);
-
-// `count` of them, evenly.
-std::vector<size_t> spread(std::span<const size_t> samples, size_t count);
 
 }  // namespace ec::quantize

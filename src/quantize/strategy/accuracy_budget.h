@@ -4,7 +4,8 @@
 
 #include <functional>
 
-#include "quantize/strategy/strategy.h"
+#include "quantize/measure/accuracy.h"
+#include "quantize/request.h"
 #include "quantize/weights/weights.h"
 
 namespace ec::quantize {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "quantize/strategy/context.h"
 #include "quantize/strategy/ptq.h"
 #include "quantize/strategy/qat.h"
 #include "quantize/strategy/weight_only.h"
@@ -10,36 +13,68 @@
 namespace ec::quantize {
 namespace {
 
-const Strategy kStrategies[] = {
-    {"ptq", "int8 weights and activations, ranges measured on calibration data", ptq_steps(),
-     SampleUse::Needed, false, true, run_ptq},
-    {"a16w8", "int16 activations and int8 weights, ranges measured on calibration data",
-     ptq_steps(), SampleUse::Needed, false, true, run_a16w8},
-    {"qat", "integers with the scales and zero points that the model carries", qat_steps(),
-     SampleUse::Unused, false, true, run_qat},
-    {"dynamic", "int8 weights; float activations that are rounded at run time",
-     stored_weights_steps(), SampleUse::Optional, true, true, run_dynamic},
-    {"float16", "weights stored as 16-bit floats", stored_weights_steps(), SampleUse::Optional,
-     true, false, run_float16},
+constexpr Strategy kStrategies[] = {
+    {.name = "ptq",
+     .alias = "int8",
+     .summary = "int8 weights and activations, ranges measured on calibration data",
+     .steps = ptq::kSteps,
+     .begin = ptq::begin},
+    {.name = "a16w8",
+     .summary = "int16 activations and int8 weights, ranges measured on calibration data",
+     .steps = ptq::kSteps,
+     .begin = ptq::begin,
+     .wide_activations = true},
+    {.name = "qat",
+     .summary = "integers with the scales and zero points that the model carries",
+     .steps = qat::kSteps,
+     .begin = qat::begin,
+     .samples = SampleUse::Unused,
+     .uses_recorded_parameters = true},
+    {.name = "dynamic",
+     .summary = "int8 weights; float activations that are rounded at run time",
+     .steps = weight_only::kDynamicSteps,
+     .begin = weight_only::begin_dynamic,
+     .samples = SampleUse::Optional,
+     .float_activations = true},
+    {.name = "float16",
+     .alias = "fp16",
+     .summary = "weights stored as 16-bit floats",
+     .steps = weight_only::kFloat16Steps,
+     .begin = weight_only::begin_float16,
+     .samples = SampleUse::Optional,
+     .float_activations = true,
+     .integer_weights = false},
 };
 
 }  // namespace
 
+Result<QuantizeResult> Strategy::run(const Graph& graph, const QuantizeRequest& request,
+                                     DiagnosticSink& sink) const {
+  QuantizeContext context(*this, graph, request, sink);
+  if (begin != nullptr) EC_CHECK_OK(begin(context));
+  for (const Step& step : steps) {
+    const auto start = std::chrono::steady_clock::now();
+    EC_CHECK_OK(step.run(context));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    context.report().steps.push_back({std::string(step.name), took.count()});
+  }
+  return std::move(context.result);
+}
+
 std::span<const Strategy> all_strategies() { return kStrategies; }
 
 Result<const Strategy*> find_strategy(std::string_view name) {
-  if (name == "int8") name = "ptq";
-  if (name == "fp16") name = "float16";
-  std::vector<std::string_view> known{"none", "int8"};
-  for (const Strategy& strategy : kStrategies) {
-    if (strategy.name == name) return &strategy;
+  std::vector<std::string_view> known{"none"};
+  for (const Strategy& strategy : all_strategies()) {
+    if (name == strategy.name || (!strategy.alias.empty() && name == strategy.alias))
+      return &strategy;
+    if (!strategy.alias.empty()) known.push_back(strategy.alias);
     known.push_back(strategy.name);
   }
   std::string hint = did_you_mean(name, known);
-  if (hint.empty()) {
-    hint = "known: none, int8";
-    for (const Strategy& strategy : kStrategies) hint += ", " + std::string(strategy.name);
-  }
+  if (hint.empty())
+    for (const std::string_view one : known)
+      hint += fmt::format("{}{}", hint.empty() ? "known: " : ", ", one);
   return Error(Code::Usage, fmt::format("no quantisation '{}'", printable(name)))
       .hint(std::move(hint));
 }
