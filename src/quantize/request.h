@@ -9,6 +9,7 @@
 #include "quantize/convert/convert.h"
 #include "quantize/ranges/observer.h"
 #include "quantize/strategy/qdq_parameters.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 
@@ -41,7 +42,7 @@ struct AccuracyBudget {
 struct QuantizeRequest {
   const TargetSpec* target = nullptr;
   SampleSource* samples = nullptr;
-  size_t wanted_samples = 0;  // 0: what is there, at most kDefaultSamples
+  size_t wanted_samples = 0;  // 0: what is there, at most tuning::kDefaultSamples
   std::string method;         // of the observers; empty: the default
   ObserverOptions observer;
   IoType io = IoType::Float;

@@ -9,13 +9,9 @@
 #include <vector>
 
 #include "quantize/calibration/preprocess.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
-
-// Folders give at most this many samples unless more are asked for.
-inline constexpr size_t kDefaultSamples = 1000;
-// How many noise samples --calibration-data random makes unless told.
-inline constexpr size_t kRandomSamples = 16;
 
 class Measurements;
 
@@ -70,8 +66,8 @@ struct SampleSplit {
   std::vector<size_t> calibration, held_out;
   bool overlap = false;  // too few to keep any apart: the same samples do both
 };
-// `wanted` 0: at most kDefaultSamples. Chosen evenly over the order, so that every class of a
-// sorted set is met. Held out are samples that were not chosen, else every tenth.
+// `wanted` 0: at most tuning::kDefaultSamples. Chosen evenly over the order, so that every class of
+// a sorted set is met. Held out are samples that were not chosen, else every tenth.
 SampleSplit split_samples(size_t available, size_t wanted);
 
 // At most `count` of the samples, chosen evenly over their order.

@@ -6,12 +6,11 @@
 
 #include "ops/op_def.h"
 #include "quantize/trial/measurements.h"
+#include "quantize/tuning.h"
 #include "runtime/executor.h"
 
 namespace ec::quantize {
 namespace {
-
-constexpr double kBestSqnr = 120.0;
 
 class OutputComparison {
  public:
@@ -164,9 +163,9 @@ Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, TensorObserver
 }  // namespace
 
 double ErrorStatistics::sqnr_db() const {
-  if (noise <= 0) return kBestSqnr;
+  if (noise <= 0) return tuning::kBestSqnr;
   if (signal <= 0) return 0;
-  return std::min(kBestSqnr, 10.0 * std::log10(signal / noise));
+  return std::min(tuning::kBestSqnr, 10.0 * std::log10(signal / noise));
 }
 double ErrorStatistics::cosine() const {
   if (signal <= 0 || quantized <= 0) return signal == quantized ? 1.0 : 0.0;

@@ -14,9 +14,7 @@ namespace ec::quantize {
 // By tensor id. Scores that make an output of the graph are judged as they are: Whole.
 std::vector<Reading> readings_of(const Graph& graph);
 
-// Values below this stand for nothing: no network computes with them.
-inline constexpr float kUnbounded = -1e6f;
-// Some are, and the others are numbers.
+// Some values are below tuning::kUnbounded and stand for nothing; the others are numbers.
 bool is_masked(std::span<const float> values);
 
 // In place: what does not count moves up to the lowest that does. `row`: the last dimension.

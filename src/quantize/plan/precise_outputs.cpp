@@ -1,6 +1,7 @@
 #include "quantize/plan/precise_outputs.h"
 
 #include "quantize/trial/trial.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
@@ -24,7 +25,8 @@ bool is_mean(const Operation& op) {
 }
 // Everything that it reads has to be widened for it.
 double cost_of_reading(const Operation& op) {
-  return kCostOfElement * static_cast<double>(op.input(0)->type().num_elements().value_or(0));
+  return tuning::kCostOfElement *
+         static_cast<double>(op.input(0)->type().num_elements().value_or(0));
 }
 
 bool has_weights(const Operation& op, const OpRule& rule) {

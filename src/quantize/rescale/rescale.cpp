@@ -7,17 +7,10 @@
 #include "quantize/plan/masked_values.h"
 #include "quantize/rescale/equalize.h"
 #include "quantize/trial/trial.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
-
-// Enough to see how channels compare; the ranges themselves come from all samples.
-constexpr size_t kProbeSamples = 48;
-constexpr size_t kJudgeSamples = 8;
-// Less than this is noise of the measurement.
-constexpr double kWorthwhileDb = 0.2;
-// A minimum behind every relu6 costs time: it has to be worth it.
-constexpr double kWorthOperationsDb = 3;
 
 class Rescaler {
  public:
@@ -26,8 +19,8 @@ class Rescaler {
       : target_(target),
         options_(options),
         request_(request),
-        judge_(evenly_spaced(samples, kJudgeSamples)),
-        probe_(evenly_spaced(without(samples, judge_), kProbeSamples)) {}
+        judge_(evenly_spaced(samples, tuning::kRescaleJudgeSamples)),
+        probe_(evenly_spaced(without(samples, judge_), tuning::kRescaleSamples)) {}
 
   Result<Rescaled> run(const Graph& graph) {
     // Clones of a clone have its ids, so that what was seen of one serves the next.
@@ -37,14 +30,15 @@ class Rescaler {
     if (options_.weights_per_tensor || layers == Switch::On) {
       EC_CHECK_OK(attempt({Equalization::Layers, false},
                           {"equalize", false, 0, 0, "channels between neighbouring layers"}, layers,
-                          kWorthwhileDb));
+                          tuning::kRescaleGain));
       EC_CHECK_OK(attempt({Equalization::Layers, true},
                           {"equalize-bounds", false, 0, 0, "relu6 with a bound per channel"},
-                          layers == Switch::Off ? Switch::Off : Switch::Auto, kWorthOperationsDb));
+                          layers == Switch::Off ? Switch::Off : Switch::Auto,
+                          tuning::kRescaleBoundsGain));
     }
     EC_CHECK_OK(attempt({Equalization::Gains, false},
                         {"balance", false, 0, 0, "channels behind gains and gates"}, gains,
-                        kWorthwhileDb));
+                        tuning::kRescaleGain));
     if (changed_) result_.graph = std::move(kept_);
     return std::move(result_);
   }

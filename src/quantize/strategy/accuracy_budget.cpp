@@ -8,6 +8,7 @@
 #include "ops/op_def.h"
 #include "quantize/convert/convert.h"
 #include "quantize/trial/rounded_run.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/correct_bias.h"
 
 namespace ec::quantize {
@@ -119,7 +120,7 @@ class Search {
            measure_accuracy({given_.graph, r.plan, simulated, r.params, given_.run.needed},
                             *given_.samples, given_.held_out, given_.threads));
     Outcome outcome;
-    outcome.sqnr_db = 120;
+    outcome.sqnr_db = tuning::kBestSqnr;
     for (const OutputAccuracy& output : accuracy.outputs) {
       outcome.sqnr_db = std::min(outcome.sqnr_db, output.error.sqnr_db());
       if (output.top1_agreement)

@@ -6,14 +6,11 @@
 #include "ops/attrs.h"
 #include "quantize/strategy/weight_only.h"
 #include "quantize/strategy/weight_store.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/weights.h"
 
 namespace ec::quantize::weight_only {
 namespace {
-
-// Smaller weights stay as they are: rounding what they are multiplied with costs more than it
-// saves (TensorFlow's bound).
-constexpr int64_t kFewestWeights = 1024;
 
 class DynamicWeights {
  public:
@@ -55,8 +52,8 @@ class DynamicWeights {
       range_of(operand->values<float>(), finite);
       if (!finite) return "a constant operand holds infinity or not-a-number";
     }
-    if (reason.empty() && elements < kFewestWeights)
-      return fmt::format("it has fewer than {} weights", kFewestWeights);
+    if (reason.empty() && elements < tuning::kFewestDynamicWeights)
+      return fmt::format("it has fewer than {} weights", tuning::kFewestDynamicWeights);
     return reason;
   }
 

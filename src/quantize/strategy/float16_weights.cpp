@@ -6,14 +6,13 @@
 #include "ops/attrs.h"
 #include "quantize/strategy/weight_only.h"
 #include "quantize/strategy/weight_store.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/weights.h"
 #include "support/small_float.h"
 
 namespace ec::quantize::weight_only {
 namespace {
 
-// Below this the conversion in front of a constant takes more room than 16 bits save.
-constexpr int64_t kFewestHalves = 64;
 constexpr float kLargestHalf = 65504.0f;
 
 class Float16Weights {
@@ -25,7 +24,7 @@ class Float16Weights {
       bool any = false;
       for (size_t i = 0; i < op->inputs().size(); ++i) {
         const Tensor* operand = op->input(i);
-        if (!is_float_constant(operand) || elements_of(operand) < kFewestHalves) continue;
+        if (!is_float_constant(operand) || elements_of(operand) < tuning::kFewestHalves) continue;
         std::string reason = store_.kept_by_name(*op);
         if (reason.empty() && !fits(operand->values<float>()))
           reason = fmt::format("'{}' has values beyond what 16 bits hold", operand->name());

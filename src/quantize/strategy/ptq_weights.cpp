@@ -47,7 +47,7 @@ Status report_channels(QuantizeContext& context) {
 struct WeightMethod {
   std::string name, note;
   Switch wanted = Switch::Auto;
-  Worthwhile worthwhile;
+  tuning::NoiseFactors keep = tuning::kKeepChange;
 };
 
 // Takes what a method makes of the weights where it is asked for or measured to help.
@@ -59,7 +59,7 @@ Status improve_weights(QuantizeContext& context, const WeightMethod& method,
   EC_TRY(std::vector<OutputError> after, errors_with(context, tried));
   gain.before_db = sum_of(context.errors).sqnr_db();
   gain.after_db = sum_of(after).sqnr_db();
-  gain.applied = method.wanted == Switch::On || is_better(after, context.errors, method.worthwhile);
+  gain.applied = method.wanted == Switch::On || is_better(after, context.errors, method.keep);
   context.report().methods.push_back(gain);
   if (!gain.applied) return {};
   context.weights = std::move(tried);
@@ -118,7 +118,7 @@ Status make_weights(QuantizeContext& context) {
   EC_CHECK_OK(report_channels(context));
   EC_CHECK_OK(improve_weights(
       context,
-      {"correct-bias", "mean error of rounded weights", context.request.methods.correct_bias, {}},
+      {"correct-bias", "mean error of rounded weights", context.request.methods.correct_bias},
       [&]() -> Result<LayerWeights> {
         return correct_biases(graph, context.plan, context.calibration, context.weights);
       }));
@@ -128,10 +128,8 @@ Status make_weights(QuantizeContext& context) {
     if (!promising) return {};
   }
   return improve_weights(context,
-                         {"adapt-rounding",
-                          "weights rounded for the results of their layer",
-                          adapt,
-                          {tuning::kAdaptedTotal, tuning::kAdaptedSubset}},
+                         {"adapt-rounding", "weights rounded for the results of their layer", adapt,
+                          tuning::kKeepAdapted},
                          [&] { return adapted_weights(context); });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "quantize/strategy/context.h"
+#include "quantize/tuning.h"
 #include "support/rounding.h"
 
 namespace ec::quantize::qat {
@@ -31,7 +32,7 @@ bool take(const Operation& op, int32_t axis, const QuantParams& recorded, Intege
     for (size_t i = at; i < at + n; ++i) {
       const double steps = static_cast<double>(values[i]) / scale;
       const double nearest = round_half_away(steps);
-      exact &= std::abs(steps - nearest) < 1e-3 && nearest >= -128 && nearest <= 127;
+      exact &= std::abs(steps - nearest) < tuning::kWholeStep && nearest >= -128 && nearest <= 127;
       integers[i] = static_cast<int8_t>(std::clamp(nearest, -128.0, 127.0));
     }
   });

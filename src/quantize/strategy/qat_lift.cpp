@@ -7,6 +7,7 @@
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/qat.h"
 #include "quantize/target/clip_bounds.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize::qat {
 namespace {
@@ -40,13 +41,15 @@ Tensor* without_range_clip(Graph& graph, Tensor* rounded, const PairParams& para
   const auto low_bound = static_cast<double>(clip_bound(*clip, 1, -INFINITY));
   const auto high_bound = static_cast<double>(clip_bound(*clip, 2, INFINITY));
   const auto level = [&](double bound) { return bound / scale + params.params.zero_points[0]; };
-  const auto is_step = [](double value) { return std::abs(value - std::nearbyint(value)) < 1e-3; };
+  const auto is_step = [](double value) {
+    return std::abs(value - std::nearbyint(value)) < tuning::kWholeStep;
+  };
   const double low = level(low_bound), high = level(high_bound);
   if (std::nearbyint(low) != static_cast<double>(lowest_integer(params.dtype)) || !is_step(low) ||
       !is_step(high) || std::nearbyint(high) >= static_cast<double>(highest_integer(params.dtype)))
     return rounded;
   constexpr double kSix = 6;
-  if (low_bound == 0 && std::abs(high_bound - kSix) < 1e-3 * kSix) {
+  if (low_bound == 0 && std::abs(high_bound - kSix) < tuning::kWholeStep * kSix) {
     graph.set_operand(clip, 2, graph.add_scalar("", DType::F32, kSix));
     return rounded;
   }

@@ -9,6 +9,7 @@
 
 #include "quantize/calibration/sample_source.h"
 #include "quantize/trial/rounded_run.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 
@@ -26,13 +27,9 @@ struct OutputError {
 };
 OutputError sum_of(std::span<const OutputError> subsets);
 
-// What a choice has to reach: the noise of all parts lowered by the first factor, of none raised by
-// more than the second. What clips a rare large value looks good wherever that value does not come.
-struct Worthwhile {
-  double total = 0.97, subset = 1.02;
-};
+// Whether a change is worth keeping: `now` and `before` hold an error for each subset of samples.
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
-               const Worthwhile& worthwhile);
+               const tuning::NoiseFactors& wanted);
 
 class Trial {
  public:
@@ -82,9 +79,8 @@ class Trial {
   std::vector<std::vector<Value>> expected_;
 };
 
-// An element that is only moved or rounded costs about as much as this many products.
-constexpr double kCostOfElement = 8;
-// Multiplications and moved elements, about, of an operation and of one run of a graph.
+// The cost of an operation, and of one run of a graph: multiplications, and moved elements as
+// tuning::kCostOfElement of them each.
 double cost_of(const Operation& op);
 double cost_of_run(const Graph& graph);
 

@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "quantize/calibration/sample_source.h"
+#include "quantize/tuning.h"
 #include "support/result.h"
 
 namespace ec::quantize {
@@ -35,7 +36,7 @@ struct InputMoments {
 };
 
 struct LayerInputsOptions {
-  size_t positions = 4096;  // of each layer's window, over all samples
+  size_t positions = tuning::kAdaptPositions;  // of each layer's window, over all samples
   int threads = 1;
 };
 
