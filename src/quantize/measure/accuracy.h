@@ -10,6 +10,7 @@
 #include "quantize/convert/convert.h"
 #include "quantize/measure/class_scores.h"
 #include "quantize/ranges/calibrate.h"
+#include "quantize/trial/reference_outputs.h"
 
 namespace ec::quantize {
 
@@ -80,9 +81,10 @@ struct Simulation {
 Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
                                         std::span<const size_t> samples, int threads);
 
-// The outputs alone, of any graph with the same interface.
+// The outputs alone, of any graph with the same interface. `reference` holds outputs of `exact`, so
+// that several changed graphs are compared with one run of it.
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
-                                       int threads);
+                                       int threads, ReferenceOutputs& reference);
 
 }  // namespace ec::quantize

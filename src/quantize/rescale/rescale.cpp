@@ -14,9 +14,10 @@ namespace {
 
 class Rescaler {
  public:
-  Rescaler(const TargetSpec& target, const PlanOptions& options, const QuantizeRequest& request,
-           std::span<const size_t> samples)
-      : target_(target),
+  Rescaler(std::shared_ptr<ReferenceOutputs> reference, const PlanOptions& options,
+           const QuantizeRequest& request, std::span<const size_t> samples)
+      : target_(*request.target),
+        reference_(std::move(reference)),
         options_(options),
         request_(request),
         judge_(evenly_spaced(samples, tuning::kRescaleJudgeSamples)),
@@ -39,7 +40,10 @@ class Rescaler {
     EC_CHECK_OK(attempt({Equalization::Gains, false},
                         {"balance", false, 0, 0, "channels behind gains and gates"}, gains,
                         tuning::kRescaleGain));
-    if (changed_) result_.graph = std::move(kept_);
+    if (changed_) {
+      result_.graph = std::move(kept_);
+      result_.reference = std::move(reference_);
+    }
     return std::move(result_);
   }
 
@@ -52,13 +56,14 @@ class Rescaler {
   Status attempt(const EqualizeOptions& how, MethodGain gain, Switch wanted, double worthwhile) {
     if (wanted == Switch::Off || scalable_edges(*kept_, how.what).empty()) return {};
     if (!best_) {
-      EC_TRY(best_, judge(*kept_));
+      EC_TRY(best_, judge(*kept_, reference_));
     }
     std::unique_ptr<Graph> changed = kept_->clone();
     const Plan plan = make_plan(*changed, target_, options_);
     EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
     if (tensors == 0) return {};
-    EC_TRY(const Judgement now, judge(*changed));
+    const auto reference = std::make_shared<ReferenceOutputs>();
+    EC_TRY(const Judgement now, judge(*changed, reference));
     gain.before_db = best_->sqnr_db;
     gain.after_db = now.sqnr_db;
     gain.note += fmt::format(", {} tensors", tensors);
@@ -66,6 +71,7 @@ class Rescaler {
     if (gain.applied) {
       // Operations that were added have ids that a clone of this graph need not keep.
       kept_ = changed->clone();
+      reference_ = reference;
       best_.reset();
       changed_ = true;
     }
@@ -82,7 +88,7 @@ class Rescaler {
     return rest.size() < others.size() ? std::vector<size_t>(samples.begin(), samples.end()) : rest;
   }
   // Of everything quantised with the extremes that the probe sees.
-  Result<Judgement> judge(const Graph& graph) {
+  Result<Judgement> judge(const Graph& graph, const std::shared_ptr<ReferenceOutputs>& reference) {
     Plan plan = make_plan(graph, target_, options_);
     CalibrationOptions options;
     options.method = find_observer_method("minmax");
@@ -94,7 +100,7 @@ class Rescaler {
       plan = make_plan(graph, target_, planned);
     EC_TRY(const FormParams params, assign_parameters(graph, plan, judged.run.ranges));
     const LayerWeights weights = round_weights(graph, plan, params);
-    EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads));
+    EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads, reference));
     for (const size_t index : judge_) EC_CHECK_OK(trial->add_sample(*request_.samples, index));
     EC_TRY(const OutputError error, trial->measure(round_all(graph, plan, params, weights)));
     judged.sqnr_db = error.sqnr_db();
@@ -102,6 +108,7 @@ class Rescaler {
   }
 
   const TargetSpec& target_;
+  std::shared_ptr<ReferenceOutputs> reference_;  // of the kept graph
   const PlanOptions& options_;
   const QuantizeRequest& request_;
   const std::vector<size_t> judge_, probe_;
@@ -113,10 +120,10 @@ class Rescaler {
 
 }  // namespace
 
-Result<Rescaled> rescale_channels(const Graph& graph, const TargetSpec& target,
+Result<Rescaled> rescale_channels(const Graph& graph, std::shared_ptr<ReferenceOutputs> reference,
                                   const PlanOptions& options, const QuantizeRequest& request,
                                   std::span<const size_t> samples) {
-  return Rescaler(target, options, request, samples).run(graph);
+  return Rescaler(std::move(reference), options, request, samples).run(graph);
 }
 
 }  // namespace ec::quantize

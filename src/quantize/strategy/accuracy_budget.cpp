@@ -117,8 +117,8 @@ class Search {
     EC_TRY(const Conversion simulated,
            convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     EC_TRY(const AccuracyReport accuracy,
-           measure_accuracy({given_.graph, r.plan, simulated, r.params, given_.run.needed},
-                            *given_.samples, given_.held_out, given_.threads));
+           measure_outputs(given_.graph, *simulated.graph, *given_.samples, given_.held_out,
+                           given_.threads, reference_));
     Outcome outcome;
     outcome.sqnr_db = tuning::kBestSqnr;
     for (const OutputAccuracy& output : accuracy.outputs) {
@@ -151,6 +151,7 @@ class Search {
   std::vector<uint32_t> layers_;              // that can be raised, the worst first
   std::map<uint32_t, uint32_t> followed_by_;  // the softmax that is raised with a layer
   LayerWeights weights_;                      // with which they are tried
+  ReferenceOutputs reference_;                // of the samples that judge
   BudgetResult result_;
 };
 

@@ -23,6 +23,7 @@ struct QuantizeContext {
   // The float graph that is quantised: the one given, or `changed_graph` after a step changed it.
   const Graph* graph;
   std::unique_ptr<Graph> changed_graph;
+  std::shared_ptr<ReferenceOutputs> reference;  // outputs of `graph` for the trials
 
   PlanOptions plan_options;
   Plan plan;
@@ -42,7 +43,8 @@ struct QuantizeContext {
   QuantizeResult result;
   QuantizeReport& report() { return result.report; }
 
-  void use_graph(std::unique_ptr<Graph> changed);
+  // `outputs`: the reference of the changed graph where there is one already.
+  void use_graph(std::unique_ptr<Graph> changed, std::shared_ptr<ReferenceOutputs> outputs = {});
   // Makes the plan anew, from the present graph and options.
   void update_plan();
 };

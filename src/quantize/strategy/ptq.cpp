@@ -68,11 +68,11 @@ Status analyse(QuantizeContext& context) {
 Status rescale(QuantizeContext& context) {
   if (context.strategy.wide_activations) return {};
   EC_TRY(Rescaled rescaled,
-         rescale_channels(*context.graph, *context.request.target, context.plan_options,
-                          context.request, context.split.calibration));
+         rescale_channels(*context.graph, context.reference, context.plan_options, context.request,
+                          context.split.calibration));
   for (MethodGain& gain : rescaled.gains) context.report().methods.push_back(std::move(gain));
   if (rescaled.graph == nullptr) return {};
-  context.use_graph(std::move(rescaled.graph));
+  context.use_graph(std::move(rescaled.graph), std::move(rescaled.reference));
   context.update_plan();
   return {};
 }

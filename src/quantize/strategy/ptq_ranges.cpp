@@ -23,7 +23,8 @@ Result<double> sqnr_as_planned(QuantizeContext& context) {
   EC_TRY(const FormParams params,
          assign_parameters(graph, context.plan, context.calibration.ranges));
   const LayerWeights weights = round_weights(graph, context.plan, params);
-  EC_TRY(const auto trial, Trial::create(graph, context.plan, context.request.threads));
+  EC_TRY(const auto trial,
+         Trial::create(graph, context.plan, context.request.threads, context.reference));
   for (const size_t index : evenly_spaced(context.split.calibration, tuning::kFewestTrialSamples))
     EC_CHECK_OK(trial->add_sample(*context.request.samples, index));
   EC_TRY(const OutputError error, trial->measure(round_all(graph, context.plan, params, weights)));
@@ -105,7 +106,8 @@ size_t trial_runs(const QuantizeContext& context) {
 }
 
 Status open_trial(QuantizeContext& context) {
-  EC_TRY(context.trial, Trial::create(*context.graph, context.plan, context.request.threads));
+  EC_TRY(context.trial,
+         Trial::create(*context.graph, context.plan, context.request.threads, context.reference));
   const size_t samples = std::clamp(trial_runs(context) / tuning::kChoicesPerSample,
                                     tuning::kFewestTrialSamples, tuning::kMostTrialSamples);
   // Those with extreme values stand for themselves, the others for all that are like them.

@@ -51,8 +51,9 @@ Status measure(QuantizeContext& context) {
   const size_t wanted =
       request.wanted_samples != 0 ? request.wanted_samples : tuning::kWeightOnlyReportSamples;
   AccuracyReport& accuracy = context.report().accuracy;
+  ReferenceOutputs reference;
   EC_TRY(accuracy, measure_outputs(*context.graph, *context.result.graph, *request.samples,
-                                   evenly_spaced(all, wanted), request.threads));
+                                   evenly_spaced(all, wanted), request.threads, reference));
   accuracy.held_out = true;
   return check_accuracy(accuracy, request.budget);
 }

@@ -90,8 +90,9 @@ OutputError sum_of(std::span<const OutputError> subsets) {
   return sum;
 }
 
-Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads) {
-  std::unique_ptr<Trial> trial(new Trial(graph, plan));
+Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads,
+                                             std::shared_ptr<ReferenceOutputs> reference) {
+  std::unique_ptr<Trial> trial(new Trial(graph, plan, std::move(reference)));
   const bool small = cost_of_run(graph) <= tuning::kSmallRun;
   trial->team_ =
       std::make_unique<kernels::ThreadPool>(small ? std::min(threads, tuning::kMostRunners) : 1);
@@ -108,11 +109,8 @@ Status Trial::add_sample(SampleSource& source, size_t index, double weight) {
   measurements_ = source.measurements();
   if (measurements_ != nullptr && measurements_->playing()) return ++num_samples_, Status();
   EC_TRY(std::vector<Value> sample, source.read(index));
-  return add_sample(std::move(sample), weight);
-}
-
-Status Trial::add_sample(std::vector<Value> sample, double weight) {
-  EC_TRY(std::vector<Value> outputs, runners_[0]->run_exact(sample));
+  EC_TRY(std::vector<Value> outputs,
+         reference_->of(index, [&] { return runners_[0]->run_exact(sample); }));
   samples_.push_back(std::move(sample));
   weights_.push_back(weight);
   expected_.push_back(std::move(outputs));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quantize/calibration/sample_source.h"
+#include "quantize/trial/reference_outputs.h"
 #include "quantize/trial/rounded_run.h"
 #include "quantize/tuning.h"
 
@@ -33,12 +34,13 @@ bool is_better(std::span<const OutputError> now, std::span<const OutputError> be
 
 class Trial {
  public:
-  // Small networks run one sample per thread, large ones one sample with all threads.
-  static Result<std::unique_ptr<Trial>> create(const Graph& graph, const Plan& plan, int threads);
+  // Small networks run one sample per thread, large ones one sample with all threads. `reference`
+  // holds the exact outputs of `graph`, shared with other trials of the same graph.
+  static Result<std::unique_ptr<Trial>> create(const Graph& graph, const Plan& plan, int threads,
+                                               std::shared_ptr<ReferenceOutputs> reference);
 
-  // Keeps the sample and the exact outputs for it. `weight`: how many samples it stands for.
-  Status add_sample(std::vector<Value> sample, double weight = 1);
-  // Of a source; where that plays measurements back, nothing is read or run.
+  // Keeps the sample and the exact outputs for it. `weight`: how many samples it stands for. Where
+  // the source plays measurements back, nothing is read or run.
   Status add_sample(SampleSource& source, size_t index, double weight = 1);
   size_t samples() const { return num_samples_; }
   void keep_samples(size_t count);  // drops those beyond
@@ -51,8 +53,11 @@ class Trial {
   Result<OutputError> measure_subset(const Rounding& rounding, size_t subset);
 
  private:
-  Trial(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), judged_(judged_outputs(graph)) {}
+  Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference)
+      : graph_(graph),
+        plan_(plan),
+        judged_(judged_outputs(graph)),
+        reference_(std::move(reference)) {}
   Result<OutputError> measure_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Result<OutputError> run_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Status prepare(const Rounding& rounding);
@@ -69,6 +74,7 @@ class Trial {
   const Graph& graph_;
   const Plan& plan_;
   const std::vector<JudgedTensor> judged_;
+  std::shared_ptr<ReferenceOutputs> reference_;
   std::unique_ptr<kernels::ThreadPool> team_;            // of those that run samples
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one
