@@ -1,8 +1,7 @@
 // Activations and residuals that no operator of TFLite takes along: operations of their own.
 #include "passes/tflite/fused_activation.h"
 
-#include <limits>
-
+#include "ops/clamp.h"
 #include "passes/tflite/rules.h"
 
 namespace ec::passes {
@@ -39,20 +38,12 @@ Tensor* activated(Parts& p, Tensor* x, const FusedActivation& a) {
 
 namespace {
 
-bool goes_into_file(const FusedActivation& a) {
-  if (a.kind == Activation::Clip)
-    return (a.alpha == 0 && a.beta == 6) || (a.alpha == -1 && a.beta == 1) ||
-           (a.alpha == 0 && a.beta == std::numeric_limits<float>::infinity());
-  return a.kind == Activation::None || a.kind == Activation::Relu || a.kind == Activation::Relu6;
-}
-
 template <class A>
 Result<bool> split_activation(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<A>();
   const bool residual = op->kind() == OpKind::Conv && op->input(3) != nullptr;
   if (has_quant(op)) return false;
-  if (!residual && goes_into_file({attrs.activation, attrs.act_alpha, attrs.act_beta}))
-    return false;
+  if (!residual && fused_clamp(attrs.activation, attrs.act_alpha, attrs.act_beta)) return false;
   Parts p(r, op);
   Attrs plain = op->attrs();
   const FusedActivation taken = take_activation<A>(plain);

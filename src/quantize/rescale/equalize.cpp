@@ -5,11 +5,11 @@
 #include <numeric>
 
 #include "ops/attrs.h"
+#include "ops/clamp.h"
 #include "ops/op_def.h"
 #include "quantize/rescale/channel_factors.h"
 #include "quantize/rescale/channel_importance.h"
 #include "quantize/rescale/weight_index.h"
-#include "quantize/target/clip_bounds.h"
 #include "quantize/tuning.h"
 
 namespace ec::quantize {

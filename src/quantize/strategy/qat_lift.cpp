@@ -3,10 +3,10 @@
 #include <cmath>
 #include <ranges>
 
+#include "ops/clamp.h"
 #include "ops/op_def.h"
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/qat.h"
-#include "quantize/target/clip_bounds.h"
 #include "quantize/tuning.h"
 
 namespace ec::quantize::qat {
