@@ -40,7 +40,7 @@ struct StoredWeight {
 struct RaisedLayer {
   std::string name, op;
   std::string to;              // "16-bit activations" or "float"
-  double work_share = 0;       // of all multiplications, about: what becomes slower
+  double work_share = 0;       // about its share of all multiplications: how much becomes slower
   bool leaves_device = false;  // the target has integers only: it runs on the CPU beside it
 };
 

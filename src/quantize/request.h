@@ -31,8 +31,8 @@ struct AccuracyMethods {
   Switch precise_outputs = Switch::Auto;
 };
 
-// Without labels: against the float model, on samples kept apart. Layers are raised to a wider type
-// until it holds.
+// Accuracy that the result must have, measured against the float model on samples kept apart (no
+// labels are needed). Layers are raised to a wider type until it holds.
 struct AccuracyBudget {
   std::optional<double> max_drop;  // of top-1 agreement, 0.01: one in a hundred may differ
   std::optional<double> min_sqnr;  // of every output, in dB

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Noise: pictures of random pixels where an input looks like one, else the session's random values.
+// Noise: images of random pixels where an input has the shape of one, else the session's random
+// values.
 class RandomSource final : public SampleSource {
  public:
   RandomSource(std::vector<ModelInput> inputs, Preprocessing preprocessing)

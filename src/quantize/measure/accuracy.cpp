@@ -109,7 +109,7 @@ class Comparison {
       layer.name = name;
       layer.op = op;
       layer.tensor = tensor->name();
-      // Of several the widest.
+      // The widest where there are several.
       const auto widest = std::max_element(params.scales.begin(), params.scales.end());
       layer.scale = *widest;
       layer.zero_point = params.zero_points[static_cast<size_t>(widest - params.scales.begin())];
@@ -132,7 +132,7 @@ class Comparison {
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  // Without what the readers cannot tell from the ends of what they need.
+  // Values clamped to the range that readers need.
   std::span<const float> as_read(const Tensor& tensor, std::span<const float> values,
                                  std::vector<float>& read) const {
     const std::optional<Range>& needed = of_.needed[tensor.id()];

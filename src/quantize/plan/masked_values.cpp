@@ -49,7 +49,7 @@ void lift_scores(std::span<float> scores, size_t row, Width width) {
   for (size_t at = 0; at + row <= scores.size(); at += row) {
     const std::span<float> one = scores.subspan(at, row);
     const float largest = *std::ranges::max_element(one);
-    // A row that is masked as a whole says nothing.
+    // A row that is masked as a whole has no score that matters.
     const float lowest = stands_for_nothing(largest) ? 0.0f : largest - below;
     for (float& score : one) score = std::max(score, lowest);
   }

@@ -9,7 +9,7 @@
 namespace ec::quantize {
 namespace {
 
-// All tensors between the operation and the outputs; empty where something computes with them.
+// Whether everything behind the tensor only moves it, up to outputs of the graph.
 bool ends_in_outputs(const Graph& graph, const Plan& plan, const Tensor* tensor) {
   if (tensor->uses().empty()) return graph.is_output(tensor);
   return std::all_of(tensor->uses().begin(), tensor->uses().end(), [&](const Use& use) {

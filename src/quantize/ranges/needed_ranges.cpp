@@ -42,9 +42,9 @@ class Finder {
     std::optional<Range> needed;
     for (const Use& use : tensor.uses()) {
       if (is_gate(*use.op, tensor)) continue;
-      const std::optional<Range> part = needed_by(*use.op, tensor);
-      if (!part) return std::nullopt;
-      needed = needed ? hull(*needed, *part) : *part;
+      const std::optional<Range> by_reader = needed_by(*use.op, tensor);
+      if (!by_reader) return std::nullopt;
+      needed = needed ? hull(*needed, *by_reader) : *by_reader;
     }
     if (!needed || span_with_zero(*needed) > tuning::kNeededShare * span_with_zero(seen_))
       return std::nullopt;
@@ -144,7 +144,7 @@ std::vector<std::optional<Range>> needed_ranges(const Graph& graph, const Plan& 
   std::vector<std::optional<Range>> needed(graph.tensor_id_bound());
   for (const Tensor* tensor : graph.tensors()) {
     const uint32_t id = tensor->id();
-    // Only what counts was seen of them.
+    // Calibration saw only the values that matter.
     if (plan.reading[id] != Reading::Whole) needed[id] = seen[id];
     if (needed[id] || !seen[id] || !(seen[id]->min < seen[id]->max) ||
         width_of(plan.stored_form(tensor)) == Width::Wide)

@@ -70,8 +70,8 @@ class HistogramObserver final : public Observer {
   }
   std::vector<Range> candidates() const override {
     if (search_ != Search::Several || histogram_.empty()) return {range()};
-    // From the widest to the narrowest, as far as that can be said: a narrower one has to be
-    // better.
+    // From the widest to the narrowest, as far as that is known: a narrower one has to be better to
+    // be chosen.
     return {histogram_.extremes(), percentile_range(histogram_, tuning::kPercentile),
             least_squares_range(histogram_),
             percentile_range(histogram_, tuning::kNarrowPercentile)};

@@ -87,7 +87,7 @@ class Rescaler {
       if (std::find(others.begin(), others.end(), sample) == others.end()) rest.push_back(sample);
     return rest.size() < others.size() ? std::vector<size_t>(samples.begin(), samples.end()) : rest;
   }
-  // Of everything quantised with the extremes that the probe sees.
+  // Measures the graph with everything quantised, in ranges that hold what the probe samples show.
   Result<Judgement> judge(const Graph& graph, const std::shared_ptr<ReferenceOutputs>& reference) {
     Plan plan = make_plan(graph, target_, options_);
     CalibrationOptions options;

@@ -1,5 +1,5 @@
-// Tries to make channels alike between neighbouring layers (equalize.h) and keeps what was measured
-// to help.
+// Makes channels alike between neighbouring layers (equalize.h), and keeps the changed graph where
+// trial runs show that it helps.
 #pragma once
 
 #include "quantize/report.h"

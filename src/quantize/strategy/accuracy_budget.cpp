@@ -78,7 +78,7 @@ class Search {
     return best;
   }
 
-  // Those that nothing was made of yet.
+  // Corrected biases for the layers whose weights no method has changed yet.
   LayerWeights corrected_weights() const {
     LayerWeights corrected = correct_biases(given_.graph, result_.plan, given_.run, given_.weights);
     for (size_t id = 0; id < corrected.size(); ++id)

@@ -16,7 +16,7 @@ struct BudgetSearch {
   const PlanOptions& options;
   const CalibrationRun& run;
   const LayerWeights& weights;       // of the plan without raised layers
-  const std::vector<double>& noise;  // by operation id: what each layer costs by itself
+  const std::vector<double>& noise;  // by operation id: noise that each layer makes by itself
   bool may_correct_biases = true;
   // Weights rounded for the results of their layers; empty: not to be tried.
   std::function<Result<LayerWeights>()> adapt = {};

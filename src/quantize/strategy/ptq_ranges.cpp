@@ -110,7 +110,7 @@ Status open_trial(QuantizeContext& context) {
          Trial::create(*context.graph, context.plan, context.request.threads, context.reference));
   const size_t samples = std::clamp(trial_runs(context) / tuning::kChoicesPerSample,
                                     tuning::kFewestTrialSamples, tuning::kMostTrialSamples);
-  // Those with extreme values stand for themselves, the others for all that are like them.
+  // Samples with extreme values count once; each of the others stands for many that are like it.
   std::set<size_t> extreme;
   for (const size_t index : context.calibration.extreme_samples)
     if (extreme.size() < samples / tuning::kExtremeSamples) extreme.insert(index);

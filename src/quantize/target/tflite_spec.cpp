@@ -53,7 +53,7 @@ bool is_float_constant(const Tensor* tensor) {
   return tensor != nullptr && tensor->is_constant() && tensor->dtype() == DType::F32;
 }
 
-// The common part of convolutions and linear layers: what may stand in the operands.
+// The checks that convolutions and linear layers share; empty: nothing stands against integers.
 template <class A>
 std::optional<OpRule> refuse_weighted(const Operation& op) {
   const auto& attrs = op.attrs_as<A>();
@@ -89,13 +89,13 @@ OpRule conv_transpose(const Operation& op) {
   return rule;
 }
 
-// One value for all results, or one for each: nothing else has a place in TFLite.
+// TFLite has biases of one value for all results or one for each, nothing else.
 bool is_vector_bias(const Tensor* bias, int64_t results) {
   if (bias == nullptr || bias->type().num_elements() == 1) return true;
   return bias->shape()->rank() >= 1 && bias->type().num_elements() == results;
 }
 
-// The common part of both forms of a linear layer; weights are constant.
+// A linear layer with constant weights, from either operation that stands for one.
 template <class A>
 OpRule linear(const Operation& op) {
   if (std::optional<OpRule> refused = refuse_weighted<A>(op)) return *refused;

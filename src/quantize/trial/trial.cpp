@@ -167,7 +167,7 @@ Status Trial::prepare(const Rounding& rounding) {
   return {};
 }
 
-// Of one output over several samples.
+// The error of one output over several samples.
 class Trial::ErrorOfOutput {
  public:
   void add(const SampleError& sample, double of) {

@@ -1,6 +1,6 @@
-// What one layer, or one choice of a range, costs at the outputs: samples run through the float
-// graph with chosen tensors and weights rounded. Nothing is rebuilt between runs, so that many
-// choices can be tried.
+// Trial runs: samples go through the float graph with chosen tensors and weights rounded, to see
+// what one layer or one choice of a range costs at the outputs. Nothing is rebuilt between runs, so
+// that many choices can be tried.
 #pragma once
 
 #include <memory>
@@ -45,9 +45,9 @@ class Trial {
   size_t samples() const { return num_samples_; }
   void keep_samples(size_t count);  // drops those beyond
 
-  // Over all samples added.
+  // The error over all samples added.
   Result<OutputError> measure(const Rounding& rounding);
-  // Into how many parts the samples fall, and the error of one.
+  // The samples fall into subsets, each with an error of its own.
   size_t num_subsets() const;
   size_t subset_size(size_t subset) const;
   Result<OutputError> measure_subset(const Rounding& rounding, size_t subset);
@@ -61,10 +61,10 @@ class Trial {
   Result<OutputError> measure_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Result<OutputError> run_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Status prepare(const Rounding& rounding);
-  // Of one output and sample.
+  // The error of one output and sample.
   struct SampleError {
     double noise = 0, signal = 0;
-    // Of probabilities, as a share of what knowing nothing would lose; where they are many.
+    // Divergence of probabilities where they are many, as a share of that of a uniform guess.
     std::optional<double> divergence;
   };
   Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
@@ -75,13 +75,13 @@ class Trial {
   const Plan& plan_;
   const std::vector<JudgedTensor> judged_;
   std::shared_ptr<ReferenceOutputs> reference_;
-  std::unique_ptr<kernels::ThreadPool> team_;            // of those that run samples
+  std::unique_ptr<kernels::ThreadPool> team_;            // runs samples side by side
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one
   Measurements* measurements_ = nullptr;
   size_t num_samples_ = 0;
   std::vector<std::vector<Value>> samples_;  // empty where measurements are played back
-  std::vector<double> weights_;              // of the samples
+  std::vector<double> weights_;              // by sample
   std::vector<std::vector<Value>> expected_;
 };
 

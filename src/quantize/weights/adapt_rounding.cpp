@@ -114,7 +114,7 @@ void adapt_layer(const WeightRows& rows, std::span<const float> exact, const Inp
   weights.adjusted = true;
 }
 
-// Empty where the layer keeps its weights.
+// How the weights of a layer that can be adapted are laid out; empty: the layer keeps its weights.
 std::optional<WeightRows> adaptable_rows(const Operation& op, const LayerWeights& weights,
                                          const AdaptRoundingOptions& options) {
   if (!weights[op.id()] || weights[op.id()]->operand != 1) return std::nullopt;
