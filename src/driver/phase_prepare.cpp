@@ -32,7 +32,7 @@ Status prepare(Compilation& compilation) {
         compilation.target()->integer_rules() != nullptr &&
         quantize::has_rounding_pairs(*model.graph))
       model.strategy = strategy_of_carried_parameters(compilation.registry());
-    if (model.strategy != nullptr && model.strategy->keeps_carried_parameters)
+    if (model.strategy != nullptr && model.strategy->uses_recorded_parameters)
       EC_CHECK_OK(quantize::expose_rounding(*model.graph));
   }
   return {};

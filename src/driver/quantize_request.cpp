@@ -115,7 +115,7 @@ Result<const Strategy*> asked_strategy(const Compilation& c) {
 
 const Strategy* strategy_of_carried_parameters(const Registry& registry) {
   for (const Strategy* strategy : registry.strategies())
-    if (strategy->keeps_carried_parameters) return strategy;
+    if (strategy->uses_recorded_parameters) return strategy;
   return nullptr;
 }
 

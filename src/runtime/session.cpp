@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "runtime/fill.h"
+#include "runtime/quantize_input.h"
 #include "support/progress.h"
-#include "support/rounding.h"
 #include "support/strings.h"
 #include "support/threads.h"
 
@@ -49,51 +47,6 @@ BenchmarkStats statistics(std::vector<double> ms) {
   stats.max_ms = ms.back();
   stats.throughput_fps = total > 0 ? 1000.0 * static_cast<double>(ms.size()) / total : 0;
   return stats;
-}
-
-// A quantised input takes real numbers as well.
-bool takes_floats(const TensorType& type) {
-  if (!type.quant || type.quant->per_channel() || type.quant->scales.size() != 1) return false;
-  return type.dtype == DType::I8 || type.dtype == DType::U8 || type.dtype == DType::I16 ||
-         type.dtype == DType::U16;
-}
-
-template <class T>
-void quantise(std::span<const float> from, T* to, float scale, int32_t zero_point) {
-  constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
-  constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
-  for (size_t i = 0; i < from.size(); ++i) {
-    const float q = round_half_even(from[i] / scale) + static_cast<float>(zero_point);
-    // Not-a-number has no stored form; it becomes the zero point.
-    to[i] =
-        static_cast<T>(std::isnan(q) ? static_cast<float>(zero_point) : std::clamp(q, kLow, kHigh));
-  }
-}
-
-Result<Value> quantise(const Value& value, const TensorType& type) {
-  const auto from = value.as<float>();
-  if (value.data.size() != from.size_bytes())
-    return Value(type.dtype, value.shape, value.data);  // the size check reports it
-  Buffer buffer = Buffer::allocate(from.size() * element_size(type.dtype));
-  if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory to quantise an input");
-  const float scale = type.quant->scales[0];
-  const int32_t zero = type.quant->zero_points.empty() ? 0 : type.quant->zero_points[0];
-  std::byte* to = buffer.data();
-  switch (type.dtype) {
-    case DType::I8:
-      quantise(from, reinterpret_cast<int8_t*>(to), scale, zero);
-      break;
-    case DType::U8:
-      quantise(from, reinterpret_cast<uint8_t*>(to), scale, zero);
-      break;
-    case DType::I16:
-      quantise(from, reinterpret_cast<int16_t*>(to), scale, zero);
-      break;
-    default:
-      quantise(from, reinterpret_cast<uint16_t*>(to), scale, zero);
-      break;
-  }
-  return Value(type.dtype, value.shape, std::move(buffer).to_blob());
 }
 
 }  // namespace
@@ -159,8 +112,8 @@ Result<std::vector<Value>> Session::arrange(std::span<const NamedValue> inputs) 
     if (given[i]) return Error(Code::UnknownInput, "input '" + input.name + "' is given twice");
     given[i] = true;
     const TensorDescription& expected = inputs_[i];
-    if (takes_floats(expected.type) && input.value.dtype == DType::F32) {
-      EC_TRY(values[i], quantise(input.value, expected.type));
+    if (takes_real_numbers(expected.type) && input.value.dtype == DType::F32) {
+      EC_TRY(values[i], quantize_input(input.value, expected.type));
       continue;
     }
     if (input.value.dtype != expected.type.dtype)

@@ -130,7 +130,7 @@ TEST(FoldPreprocessing, IntegersRoundNoPixel) {
   request.samples = samples->get();
   request.pixel_input = "x";
   DiagnosticSink sink;
-  const auto quantized = run_ptq(**graph, request, sink);
+  const auto quantized = strategy("ptq").run(**graph, request, sink);
   ASSERT_TRUE(quantized.ok()) << quantized.error().message();
 
   const Tensor* weights = quantized->graph->find_tensor("w_of_pixels");

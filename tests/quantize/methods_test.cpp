@@ -104,7 +104,7 @@ TEST(Methods, SharesOfAllLayersMakeOne) {
 TEST(Methods, WideActivationsAreMuchCloser) {
   const auto graph = with_weights(kLayers);
   const Quantized narrow = quantize_text(graph->clone(), plain_request());
-  const Quantized wide = quantize_text(graph->clone(), plain_request(), run_a16w8);
+  const Quantized wide = quantize_text(graph->clone(), plain_request(), "a16w8");
   EXPECT_EQ(wide.type("c1").dtype, DType::I16);
   EXPECT_EQ(wide.type("c1").quant->zero_points[0], 0);
   EXPECT_EQ(wide.type("w1").dtype, DType::I8);
@@ -130,7 +130,7 @@ TEST(Methods, WideIsRefusedByNameWhereTheTargetLacksIt) {
   QuantizeRequest request = plain_request();
   request.target = &coral_spec();
   DiagnosticSink sink;
-  const auto result = run_a16w8(*graph, request, sink);
+  const auto result = strategy("a16w8").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message().find("coral"), std::string::npos);
 }
@@ -158,7 +158,7 @@ TEST(Budget, SaysWhenItCannotBeMet) {
   request.samples = samples->get();
   request.budget.min_sqnr = 90;
   DiagnosticSink sink;
-  const auto result = run_ptq(*graph, request, sink);
+  const auto result = strategy("ptq").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
 }
@@ -167,8 +167,8 @@ TEST(Budget, PredictionsNeedScores) {
   QuantizeRequest request = plain_request();
   request.budget.max_drop = 0.5;
   DiagnosticSink sink;
-  for (const auto strategy : {run_ptq, run_dynamic}) {
-    const auto result = strategy(*with_weights(kLayers), request, sink);
+  for (const char* name : {"ptq", "dynamic"}) {
+    const auto result = strategy(name).run(*with_weights(kLayers), request, sink);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code(), Code::Usage);
     EXPECT_NE(result.error().message().find("--max-drop"), std::string::npos);
@@ -196,7 +196,7 @@ TEST(Budget, RaisedLayersHaveTheirBiasesCorrected) {
   QuantizeRequest request = plain_request();
   const auto wide_sqnr = [&](Switch correct) {
     request.methods.correct_bias = correct;
-    const Quantized q = quantize_text(graph->clone(), request, run_a16w8);
+    const Quantized q = quantize_text(graph->clone(), request, "a16w8");
     return q.result.report.accuracy.outputs[0].error.sqnr_db();
   };
   const double plain = wide_sqnr(Switch::Off), corrected = wide_sqnr(Switch::On);
@@ -280,7 +280,7 @@ TEST(Qat, KeepsEveryParameter) {
   request.target = &tflite_spec();
   request.recorded["layer"] = {{0.25f, 0.125f}, {0, 0}, 0};
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_TRUE(result.ok()) << result.error().message();
   const Graph& made = *result->graph;
   EXPECT_EQ(result->report.integer_ops, 2);
@@ -325,7 +325,7 @@ TEST(Qat, AModelWithoutParametersIsRefused) {
   QuantizeRequest request;
   request.target = &tflite_spec();
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::NoTrainedRanges);
 }
@@ -339,7 +339,7 @@ TEST(Qat, OperationsWithoutRangesStayFloat) {
   QuantizeRequest request;
   request.target = &tflite_spec();
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->report.integer_ops, 0);
   ASSERT_FALSE(result->report.kept_in_float.empty());

@@ -24,6 +24,8 @@ inline std::vector<std::vector<Value>> noise(const Graph& graph, size_t count) {
   return samples;
 }
 
+inline const Strategy& strategy(std::string_view name) { return **find_strategy(name); }
+
 struct Quantized {
   std::unique_ptr<Graph> source;
   QuantizeResult result;
@@ -48,7 +50,7 @@ inline QuantizeRequest plain_request() {
 }
 
 inline Quantized quantize_text(std::unique_ptr<Graph> graph, QuantizeRequest request,
-                               decltype(&run_ptq) strategy = run_ptq) {
+                               std::string_view name = "ptq") {
   Quantized q;
   q.source = std::move(graph);
   std::vector<ModelInput> inputs;
@@ -56,7 +58,7 @@ inline Quantized quantize_text(std::unique_ptr<Graph> graph, QuantizeRequest req
   auto samples = samples_in_memory(noise(*q.source, 24), inputs);
   EXPECT_TRUE(samples.ok());
   request.samples = samples->get();
-  Result<QuantizeResult> result = strategy(*q.source, request, q.sink);
+  Result<QuantizeResult> result = strategy(name).run(*q.source, request, q.sink);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message());
   if (result.ok()) {
     q.result = std::move(*result);

@@ -7,7 +7,7 @@
 namespace ec::quantize {
 namespace {
 
-Quantized store(const char* text, decltype(&run_ptq) strategy,
+Quantized store(const char* text, std::string_view strategy,
                 const QuantizeRequest& request = plain_request()) {
   return quantize_text(test::graph_from(text), request, strategy);
 }
@@ -27,7 +27,7 @@ const char* const kNetwork =
     "  %y = gemm(%f, %ws) {transpose_b=true} loc(\"head\" : \"Gemm\")\n}";
 
 TEST(Dynamic, LargeWeightsBecomeIntegers) {
-  const Quantized q = store(kNetwork, run_dynamic);
+  const Quantized q = store(kNetwork, "dynamic");
   EXPECT_EQ(q.type("w1").dtype, DType::I8);
   EXPECT_EQ(q.type("w1").quant->scales.size(), 32u);
   EXPECT_EQ(q.type("wt").quant->axis, 3);
@@ -52,7 +52,7 @@ TEST(Dynamic, OptionsDecide) {
   QuantizeRequest request = plain_request();
   request.weights_per_tensor = true;
   request.keep_float = {"st*"};
-  const Quantized q = store(kNetwork, run_dynamic, request);
+  const Quantized q = store(kNetwork, "dynamic", request);
   EXPECT_EQ(q.type("w1").dtype, DType::F32);
   EXPECT_EQ(q.type("wt").quant->scales.size(), 1u);
   EXPECT_EQ(q.result.report.kept_in_float[0].reason, "--keep-float st*");
@@ -64,7 +64,7 @@ TEST(Dynamic, ProductsRoundTheirRows) {
       "  %w = const f32[32,64] splat(0) %wv = const f32[2,64,32] splat(0)\n"
       "  %y = matmul(%x, %w) {transpose_b=true}\n"
       "  %z = matmul(%x, %wv)\n}",
-      run_dynamic);
+      "dynamic");
   EXPECT_EQ(q.type("w").quant->scales.size(), 32u);
   EXPECT_EQ(q.type("wv").quant->scales.size(), 1u);  // batched products have one scale
   for (const Operation* op : q.graph().topological())
@@ -80,7 +80,7 @@ TEST(Dynamic, TablesAreGatheredAsIntegers) {
       "graph @g(%i: i64[5]) -> (y = %y) {\n"
       "  %wtable = const f32[100,16] splat(0)\n  %y = gather(%wtable, %i) {axis=0}\n}");
   DiagnosticSink sink;
-  Result<QuantizeResult> result = run_dynamic(*graph, request, sink);
+  Result<QuantizeResult> result = strategy("dynamic").run(*graph, request, sink);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(test::count_kind(*result->graph, OpKind::Dequantize), 1);
   EXPECT_EQ(result->graph->outputs()[0]->dtype(), DType::F32);
@@ -95,13 +95,13 @@ TEST(Dynamic, GroupedConvolutionsReadFloats) {
       "graph @g(%x: f32[1,4,4,16]) -> (y = %y) {\n"
       "  %w = const f32[64,3,3,8] splat(0)\n"
       "  %y = conv(%x, %w) {layout=nhwc, groups=2, pads=[1,1,1,1]}\n}",
-      run_dynamic);
+      "dynamic");
   EXPECT_EQ(q.count(OpKind::Dequantize), 1);
   EXPECT_EQ(q.type("w").dtype, DType::I8);
 }
 
 TEST(Float16, ConstantsAreHalved) {
-  const Quantized q = store(kNetwork, run_float16);
+  const Quantized q = store(kNetwork, "float16");
   EXPECT_EQ(q.type("w1").dtype, DType::F16);
   EXPECT_EQ(q.type("b1").dtype, DType::F32);  // too small to pay for a conversion
   EXPECT_EQ(q.count(OpKind::Cast), 5);
@@ -116,7 +116,7 @@ TEST(Float16, ValuesBeyondItsRangeStay) {
   Tensor* weights = graph->find_tensor("w");
   const std::vector<float> large(64, 100000.0f);
   graph->set_constant_data(weights, weights->type(), Blob::copy_of(std::span<const float>(large)));
-  const Quantized q = quantize_text(std::move(graph), plain_request(), run_float16);
+  const Quantized q = quantize_text(std::move(graph), plain_request(), "float16");
   EXPECT_EQ(q.type("w").dtype, DType::F32);
   ASSERT_EQ(q.result.report.kept_in_float.size(), 1u);
   EXPECT_NE(q.result.report.kept_in_float[0].reason.find("'w'"), std::string::npos);
@@ -127,8 +127,8 @@ TEST(StoredWeights, TargetsWithoutThemSaySo) {
   request.target = &coral_spec();
   const std::unique_ptr<Graph> graph = test::graph_from(kNetwork);
   DiagnosticSink sink;
-  for (const auto strategy : {run_dynamic, run_float16}) {
-    const Result<QuantizeResult> result = strategy(*graph, request, sink);
+  for (const char* name : {"dynamic", "float16"}) {
+    const Result<QuantizeResult> result = strategy(name).run(*graph, request, sink);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code(), Code::Usage);
     EXPECT_NE(result.error().message().find("'coral'"), std::string::npos);
@@ -144,7 +144,7 @@ TEST(StoredWeights, AskedAccuracyHoldsOrIsAnError) {
   ASSERT_TRUE(samples.ok());
   request.samples = samples->get();
   DiagnosticSink sink;
-  const Result<QuantizeResult> result = run_dynamic(*graph, request, sink);
+  const Result<QuantizeResult> result = strategy("dynamic").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
 }

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/attrs.h"
+#include "ops/clamp.h"
 #include "ops/op_def.h"
-#include "quantize/target/clip_bounds.h"
 
 namespace ec::quantize {
 namespace {
@@ -52,25 +53,11 @@ bool is_float_constant(const Tensor* tensor) {
   return tensor != nullptr && tensor->is_constant() && tensor->dtype() == DType::F32;
 }
 
-// What TFLite's fused activation field can say.
-bool is_fusable(Activation activation, float low, float high) {
-  switch (activation) {
-    case Activation::None:
-    case Activation::Relu:
-    case Activation::Relu6:
-      return true;
-    case Activation::Clip:
-      return (low == 0.0f && (high == 6.0f || std::isinf(high))) || (low == -1.0f && high == 1.0f);
-    default:
-      return false;
-  }
-}
-
-// The common part of convolutions and linear layers: what may stand in the operands.
+// The checks that convolutions and linear layers share; empty: nothing stands against integers.
 template <class A>
 std::optional<OpRule> refuse_weighted(const Operation& op) {
   const auto& attrs = op.attrs_as<A>();
-  if (!is_fusable(attrs.activation, attrs.act_alpha, attrs.act_beta))
+  if (!fused_clamp(attrs.activation, attrs.act_alpha, attrs.act_beta))
     return no("its fused activation has no integer form");
   if (op.input(2) != nullptr && !is_float_constant(op.input(2)))
     return no("its bias is not a constant");
@@ -102,15 +89,15 @@ OpRule conv_transpose(const Operation& op) {
   return rule;
 }
 
-// One value for all results, or one for each: nothing else has a place in TFLite.
+// TFLite has biases of one value for all results or one for each, nothing else.
 bool is_vector_bias(const Tensor* bias, int64_t results) {
   if (bias == nullptr || bias->type().num_elements() == 1) return true;
   return bias->shape()->rank() >= 1 && bias->type().num_elements() == results;
 }
 
-// The common part of both forms of a linear layer; weights are constant.
+// A linear layer with constant weights, from either operation that stands for one.
 template <class A>
-OpRule linear(const Operation& op, bool per_channel) {
+OpRule linear(const Operation& op) {
   if (std::optional<OpRule> refused = refuse_weighted<A>(op)) return *refused;
   const auto& attrs = op.attrs_as<A>();
   const int32_t axis = attrs.transpose_b ? 0 : 1;
@@ -119,24 +106,24 @@ OpRule linear(const Operation& op, bool per_channel) {
   if (!is_vector_bias(op.input(2), weights[static_cast<size_t>(axis)].size()))
     return no("its bias differs from row to row");
   OpRule rule = calibrated({kActivation, kWeights, kBias}, attrs.activation == Activation::None);
-  if (per_channel) rule.weights_axis = axis;
+  rule.weights_axis = axis;
   return rule;
 }
 
-OpRule gemm(const Operation& op, bool per_channel) {
+OpRule gemm(const Operation& op) {
   const auto& attrs = op.attrs_as<GemmAttrs>();
   if (attrs.alpha != 1.0f || (op.input(2) != nullptr && attrs.beta != 1.0f) || attrs.transpose_a)
     return no("it scales or transposes its operands");
   if (!is_float_constant(op.input(1))) return no("its weights are not constant");
-  return linear<GemmAttrs>(op, per_channel);
+  return linear<GemmAttrs>(op);
 }
 
-OpRule matmul(const Operation& op, bool per_channel) {
+OpRule matmul(const Operation& op) {
   const auto& attrs = op.attrs_as<MatMulAttrs>();
   if (attrs.alpha != 1.0f) return no("it scales its operands");
   const bool constant = is_float_constant(op.input(1));
   if (constant && op.input(1)->shape()->rank() == 2 && attrs.transpose_b && !attrs.transpose_a)
-    return linear<MatMulAttrs>(op, per_channel);
+    return linear<MatMulAttrs>(op);
   if (attrs.activation != Activation::None || op.input(2) != nullptr)
     return no("a bias or an activation is fused into a batched product");
   return calibrated({kActivation, constant ? kWeights : kActivation});
@@ -145,7 +132,7 @@ OpRule matmul(const Operation& op, bool per_channel) {
 // relu6 and its two relatives; other bounds have no operator.
 OpRule clip(const Operation& op) {
   const float low = clip_bound(op, 1, -INFINITY), high = clip_bound(op, 2, INFINITY);
-  const bool known = is_fusable(Activation::Clip, low, high) || (low == 0.0f && high == 1.0f);
+  const bool known = fused_clamp(Activation::Clip, low, high) || (low == 0.0f && high == 1.0f);
   if (!known) return no("its bounds are none of those TFLite has");
   return calibrated({kActivation, kPlain});
 }
@@ -170,137 +157,125 @@ OpRule l2_norm(const Operation& op) {
   return fixed(1.0f / 128, 0);
 }
 
-OpRule narrow_rule(const Operation& op, bool dense_per_channel) {
-  switch (op.kind()) {
-    case OpKind::Conv:
-      return conv(op);
-    case OpKind::ConvTranspose:
-      return conv_transpose(op);
-    case OpKind::Gemm:
-      return gemm(op, dense_per_channel);
-    case OpKind::MatMul:
-      return matmul(op, dense_per_channel);
-
-    case OpKind::Add:
-    case OpKind::Sub:
-    case OpKind::Mul:
-      return calibrated({kActivation}, true);
-    case OpKind::SquaredDifference:
-      return calibrated({kActivation});
-    case OpKind::Max:
-    case OpKind::Min:
-      return same_scale({kActivation});
-
-    case OpKind::Relu:
-    case OpKind::LeakyRelu:
-    case OpKind::HardSwish:
-    case OpKind::Elu:
-    case OpKind::Gelu:
-    case OpKind::Prelu:
-    case OpKind::Exp:
-    case OpKind::Log:
-    case OpKind::Abs:
-    case OpKind::Rsqrt:
-      return calibrated({kActivation});
-    case OpKind::Clip:
-      return clip(op);
-    case OpKind::Sigmoid:
-      return fixed(1.0f / 256, -128);
-    case OpKind::Tanh:
-      return fixed(1.0f / 128, 0);
-    case OpKind::Softmax:
-      return softmax_like(op, fixed(1.0f / 256, -128));
-    case OpKind::LogSoftmax:
-      return softmax_like(op, fixed(16.0f / 256, 127));
-    case OpKind::LpNorm:
-      return l2_norm(op);
-
-    case OpKind::ReduceMean:
-    case OpKind::ReduceSum:
-      return calibrated({kActivation, kPlain});
-    case OpKind::GlobalAvgPool:
-      return calibrated({kActivation});
-    case OpKind::AvgPool:
-    case OpKind::GlobalMaxPool:
-      return same_scale({kActivation});
-    case OpKind::MaxPool:
-      if (op.outputs().size() > 1) return no("it also gives the indices of the maxima");
-      return same_scale({kActivation});
-    case OpKind::ReduceMax:
-    case OpKind::ReduceMin:
-      return same_scale({kActivation, kPlain});
-    case OpKind::ArgMax:
-    case OpKind::ArgMin:
-      return plain_result({kActivation});
-    case OpKind::Equal:
-    case OpKind::Less:
-    case OpKind::LessOrEqual:
-    case OpKind::Greater:
-    case OpKind::GreaterOrEqual:
-      return plain_result({kActivation});
-
-    case OpKind::Concat:
-      return same_scale({kActivation}, true);
-    case OpKind::Identity:
-    case OpKind::Reshape:
-    case OpKind::Flatten:
-    case OpKind::Squeeze:
-    case OpKind::Unsqueeze:
-    case OpKind::Expand:
-    case OpKind::Transpose:
-    case OpKind::Split:
-    case OpKind::Slice:
-    case OpKind::Tile:
-    case OpKind::Gather:
-    case OpKind::GatherNd:
-    case OpKind::DepthToSpace:
-    case OpKind::SpaceToDepth:
-      return same_scale({kActivation, kPlain}, true);
-    case OpKind::Pad:
-      return same_scale({kActivation, kPlain, kActivation, kPlain}, true);
-    case OpKind::Resize:
-      return resize(op);
-    default:
-      return no(fmt::format("{} has no integer form in TFLite", op.def().name));
-  }
+OpRule max_pool(const Operation& op) {
+  if (op.outputs().size() > 1) return no("it also gives the indices of the maxima");
+  return same_scale({kActivation});
 }
 
-// The operators that LiteRT has with 16-bit activations follow the rules of 8 bits, but for
-// prescribed results.
-OpRule wide_rule(const Operation& op, bool dense_per_channel) {
-  switch (op.kind()) {
-    case OpKind::Sigmoid:
-    case OpKind::Tanh:
-      return unit_wide();
-    case OpKind::Softmax:
-      return softmax_like(op, unit_wide());
-    case OpKind::Clip:
-      if (!has_relu6_bounds(op)) return no("its bounds have no operator with 16 bits");
-      break;
-    case OpKind::Elu:
-    case OpKind::HardSwish:
-    case OpKind::Prelu:
-    case OpKind::SquaredDifference:
-    case OpKind::LogSoftmax:
-    case OpKind::LpNorm:
-    case OpKind::ReduceSum:
-    case OpKind::ArgMax:
-    case OpKind::ArgMin:
-    case OpKind::GatherNd:
-    case OpKind::DepthToSpace:
-    case OpKind::SpaceToDepth:
-      return no(fmt::format("{} has no form with 16-bit activations in TFLite", op.def().name));
-    default:
-      break;
-  }
-  return narrow_rule(op, dense_per_channel);
+OpRule wide_clip(const Operation& op) {
+  if (!has_relu6_bounds(op)) return no("its bounds have no operator with 16 bits");
+  return clip(op);
+}
+
+// --- the table -----------------------------------------------------------------------------------
+using Describe = OpRule (*)(const Operation& op);
+
+OpRule elementwise(const Operation&) { return calibrated({kActivation}); }
+OpRule arithmetic(const Operation&) { return calibrated({kActivation}, true); }
+OpRule reduction(const Operation&) { return calibrated({kActivation, kPlain}); }
+OpRule selection(const Operation&) { return same_scale({kActivation}); }
+OpRule reduced_selection(const Operation&) { return same_scale({kActivation, kPlain}); }
+OpRule comparison(const Operation&) { return plain_result({kActivation}); }
+OpRule movement(const Operation&) { return same_scale({kActivation, kPlain}, true); }
+OpRule concat(const Operation&) { return same_scale({kActivation}, true); }
+OpRule pad(const Operation&) {
+  return same_scale({kActivation, kPlain, kActivation, kPlain}, true);
+}
+OpRule sigmoid(const Operation&) { return fixed(1.0f / 256, -128); }
+OpRule tanh(const Operation&) { return fixed(1.0f / 128, 0); }
+OpRule softmax(const Operation& op) { return softmax_like(op, fixed(1.0f / 256, -128)); }
+OpRule log_softmax(const Operation& op) { return softmax_like(op, fixed(16.0f / 256, 127)); }
+OpRule unit(const Operation&) { return unit_wide(); }
+OpRule wide_softmax(const Operation& op) { return softmax_like(op, unit_wide()); }
+
+// Operations with 8-bit activations, and with 16-bit ones; null: LiteRT has no such operator.
+struct IntegerOp {
+  OpKind kind;
+  Describe narrow, wide;
+};
+
+constexpr IntegerOp kOps[] = {
+    {OpKind::Conv, conv, conv},
+    {OpKind::ConvTranspose, conv_transpose, conv_transpose},
+    {OpKind::Gemm, gemm, gemm},
+    {OpKind::MatMul, matmul, matmul},
+
+    {OpKind::Add, arithmetic, arithmetic},
+    {OpKind::Sub, arithmetic, arithmetic},
+    {OpKind::Mul, arithmetic, arithmetic},
+    {OpKind::SquaredDifference, elementwise, nullptr},
+    {OpKind::Max, selection, selection},
+    {OpKind::Min, selection, selection},
+
+    {OpKind::Relu, elementwise, elementwise},
+    {OpKind::LeakyRelu, elementwise, elementwise},
+    {OpKind::HardSwish, elementwise, nullptr},
+    {OpKind::Elu, elementwise, nullptr},
+    {OpKind::Gelu, elementwise, elementwise},
+    {OpKind::Prelu, elementwise, nullptr},
+    {OpKind::Exp, elementwise, elementwise},
+    {OpKind::Log, elementwise, elementwise},
+    {OpKind::Abs, elementwise, elementwise},
+    {OpKind::Rsqrt, elementwise, elementwise},
+    {OpKind::Clip, clip, wide_clip},
+    {OpKind::Sigmoid, sigmoid, unit},
+    {OpKind::Tanh, tanh, unit},
+    {OpKind::Softmax, softmax, wide_softmax},
+    {OpKind::LogSoftmax, log_softmax, nullptr},
+    {OpKind::LpNorm, l2_norm, nullptr},
+
+    {OpKind::ReduceMean, reduction, reduction},
+    {OpKind::ReduceSum, reduction, nullptr},
+    {OpKind::GlobalAvgPool, elementwise, elementwise},
+    {OpKind::AvgPool, selection, selection},
+    {OpKind::GlobalMaxPool, selection, selection},
+    {OpKind::MaxPool, max_pool, max_pool},
+    {OpKind::ReduceMax, reduced_selection, reduced_selection},
+    {OpKind::ReduceMin, reduced_selection, reduced_selection},
+    {OpKind::ArgMax, comparison, nullptr},
+    {OpKind::ArgMin, comparison, nullptr},
+    {OpKind::Equal, comparison, comparison},
+    {OpKind::Less, comparison, comparison},
+    {OpKind::LessOrEqual, comparison, comparison},
+    {OpKind::Greater, comparison, comparison},
+    {OpKind::GreaterOrEqual, comparison, comparison},
+
+    {OpKind::Concat, concat, concat},
+    {OpKind::Identity, movement, movement},
+    {OpKind::Reshape, movement, movement},
+    {OpKind::Flatten, movement, movement},
+    {OpKind::Squeeze, movement, movement},
+    {OpKind::Unsqueeze, movement, movement},
+    {OpKind::Expand, movement, movement},
+    {OpKind::Transpose, movement, movement},
+    {OpKind::Split, movement, movement},
+    {OpKind::Slice, movement, movement},
+    {OpKind::Tile, movement, movement},
+    {OpKind::Gather, movement, movement},
+    {OpKind::GatherNd, movement, nullptr},
+    {OpKind::DepthToSpace, movement, nullptr},
+    {OpKind::SpaceToDepth, movement, nullptr},
+    {OpKind::Pad, pad, pad},
+    {OpKind::Resize, resize, resize},
+};
+
+OpRule rule_of(const Operation& op, Width width, bool dense_per_channel) {
+  const auto found = std::ranges::find(kOps, op.kind(), &IntegerOp::kind);
+  if (found == std::end(kOps))
+    return no(fmt::format("{} has no integer form in TFLite", op.def().name));
+  const Describe describe = width == Width::Wide ? found->wide : found->narrow;
+  if (describe == nullptr)
+    return no(fmt::format("{} has no form with 16-bit activations in TFLite", op.def().name));
+  OpRule rule = describe(op);
+  if (!dense_per_channel && (op.kind() == OpKind::Gemm || op.kind() == OpKind::MatMul))
+    rule.weights_axis = -1;
+  return rule;
 }
 
 }  // namespace
 
 OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_channel) {
-  OpRule rule =
-      width == Width::Wide ? wide_rule(op, dense_per_channel) : narrow_rule(op, dense_per_channel);
+  OpRule rule = rule_of(op, width, dense_per_channel);
   if (!rule.integer) return rule;
   // Only real numbers are quantised; shape arithmetic uses the same ops on integers.
   for (size_t i = 0; i < op.inputs().size(); ++i)
@@ -309,6 +284,13 @@ OpRule describe_tflite_op(const Operation& op, Width width, bool dense_per_chann
   for (const Tensor* output : op.outputs())
     if (!output->type().has_rank()) return no("the rank of its result is not known");
   return rule;
+}
+
+std::vector<OpKind> tflite_integer_ops(Width width) {
+  std::vector<OpKind> kinds;
+  for (const IntegerOp& op : kOps)
+    if ((width == Width::Wide ? op.wide : op.narrow) != nullptr) kinds.push_back(op.kind);
+  return kinds;
 }
 
 const TargetSpec& tflite_spec() {

@@ -6,7 +6,7 @@
 
 namespace ec::quantize {
 
-// `transposed` says for each input whether it was. `source` must outlive the result.
+// `transposed`: for each input whether it was. `source` must outlive the result.
 std::unique_ptr<SampleSource> channels_last_samples(SampleSource& source,
                                                     std::vector<bool> transposed);
 

@@ -14,16 +14,16 @@
 
 namespace ec::quantize {
 
-// Of the value of one input in one sample.
+// Where the value of one input of a sample is stored.
 struct ValueLocation {
   size_t input = 0;
   std::filesystem::path path;
-  std::string array;  // of a .npz file
-  uint32_t item = 0;  // tensor of a .pt file
+  std::string array;  // name in a .npz file
+  uint32_t item = 0;  // tensor in a .pt file
   int64_t row = 0;
 };
 
-// The class of a sample: one of as many as the arrays beside it have rows.
+// Where the label of a sample is stored: in an array with as many labels as the inputs have rows.
 struct LabelLocation {
   ValueLocation location;
   int64_t count = 1;
@@ -35,7 +35,7 @@ struct FileSample {
   std::optional<LabelLocation> label;
 };
 
-// Sorts files into samples. Headers of arrays are read, pictures are not.
+// Sorts files into samples. Headers of arrays are read, images are not.
 class SampleCollector {
  public:
   explicit SampleCollector(const std::vector<ModelInput>& inputs) : inputs_(inputs) {}

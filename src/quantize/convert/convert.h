@@ -1,5 +1,5 @@
-// The fourth step: a new graph in which the planned operations compute on integers, with quantize
-// and dequantize where they meet floating point.
+// The quantised graph: a new graph in which the planned operations compute on integers, with
+// quantize and dequantize where they meet floating point.
 #pragma once
 
 #include <memory>

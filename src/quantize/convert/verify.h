@@ -1,4 +1,4 @@
-// The fifth step: rules that every quantised graph keeps, whoever made it.
+// Rules that every quantised graph keeps, whoever made it.
 #pragma once
 
 #include "ir/graph.h"

@@ -1,4 +1,4 @@
-// Makes what callers do to pictures part of the network: mean, std, colour order and layout go into
+// Makes what callers do to images part of the network: mean, std, colour order and layout go into
 // the first layer, and the input takes bytes as cameras give them (RGB, height x width x channels).
 #pragma once
 

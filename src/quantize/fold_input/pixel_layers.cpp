@@ -13,8 +13,8 @@ namespace {
 constexpr double kLargestPixel = 255;
 
 // Where the weights of a convolution with one group stand.
-struct WeightPlaces {
-  explicit WeightPlaces(const Operation& conv)
+struct WeightIndices {
+  explicit WeightIndices(const Operation& conv)
       : channels_first(conv.attrs_as<ConvAttrs>().layout == Layout::ChannelsFirst) {
     const std::vector<int64_t> shape = conv.input(1)->shape()->sizes();
     outputs = static_cast<size_t>(shape[0]);
@@ -92,16 +92,16 @@ ChannelAffine affine_of(const Preprocessing& preprocessing, size_t channels) {
 
 void fold_affine(Graph& graph, Operation* conv, const ChannelAffine& affine) {
   const Tensor* weights = conv->input(1);
-  const WeightPlaces places(*conv);
+  const WeightIndices index(*conv);
   const auto old = weights->values<float>();
-  std::vector<float> scaled(old.size()), bias(places.outputs, 0.0f);
-  for (size_t o = 0; o < places.outputs; ++o) {
+  std::vector<float> scaled(old.size()), bias(index.outputs, 0.0f);
+  for (size_t o = 0; o < index.outputs; ++o) {
     double sum = conv->input(2) != nullptr ? conv->input(2)->values<float>()[o] : 0.0;
-    for (size_t c = 0; c < places.channels; ++c)
-      for (size_t tap = 0; tap < places.taps; ++tap) {
-        const double w = old[places.at(o, c, tap)];
+    for (size_t c = 0; c < index.channels; ++c)
+      for (size_t tap = 0; tap < index.taps; ++tap) {
+        const double w = old[index.at(o, c, tap)];
         sum += w * affine.shift[c];
-        scaled[places.at(o, affine.source_of(c), tap)] = static_cast<float>(w * affine.scale[c]);
+        scaled[index.at(o, affine.source_of(c), tap)] = static_cast<float>(w * affine.scale[c]);
       }
     bias[o] = static_cast<float>(sum);
   }
@@ -112,7 +112,7 @@ void fold_affine(Graph& graph, Operation* conv, const ChannelAffine& affine) {
   if (had_bias || !affine.keeps_zero())
     operands[2] = add_floats(
         graph, (had_bias ? operands[2]->name() : weights->name() + "_bias") + "_of_pixels",
-        Shape{static_cast<int64_t>(places.outputs)}, bias);
+        Shape{static_cast<int64_t>(index.outputs)}, bias);
   if (operands[2] == nullptr) operands.pop_back();
   graph.set_operands(conv, std::move(operands));
 }
@@ -134,20 +134,20 @@ Result<Tensor*> normalised_pixels(Graph& graph, Tensor* pixels, const ChannelAff
 Result<Tensor*> fold_centred(Graph& graph, Operation* conv, Tensor* pixels,
                              const ChannelAffine& affine) {
   const Tensor* weights = conv->input(1);
-  const WeightPlaces places(*conv);
+  const WeightIndices index(*conv);
   const auto old = weights->values<float>();
-  const size_t channels = places.channels;
+  const size_t channels = index.channels;
   const double centre = centre_of(affine);
 
-  // What a tap inside the picture adds besides its pixels, against the largest weight.
-  std::vector<double> rest(places.outputs * places.taps, 0.0);
+  // What a tap inside the image adds besides its pixels, against the largest weight.
+  std::vector<double> rest(index.outputs * index.taps, 0.0);
   double ratio = 0;
-  for (size_t o = 0; o < places.outputs; ++o) {
+  for (size_t o = 0; o < index.outputs; ++o) {
     double widest = 0, most = 0;
-    for (size_t tap = 0; tap < places.taps; ++tap) {
-      double& sum = rest[o * places.taps + tap];
+    for (size_t tap = 0; tap < index.taps; ++tap) {
+      double& sum = rest[o * index.taps + tap];
       for (size_t c = 0; c < channels; ++c) {
-        const double w = old[places.at(o, c, tap)];
+        const double w = old[index.at(o, c, tap)];
         sum += w * (affine.scale[c] * centre + affine.shift[c]);
         widest = std::max(widest, std::abs(w * affine.scale[c]));
       }
@@ -168,21 +168,21 @@ Result<Tensor*> fold_centred(Graph& graph, Operation* conv, Tensor* pixels,
   EC_TRY(Tensor * centred,
          add_one_tap(graph, pixels, picks, shifts, 1, conv->attrs_as<ConvAttrs>().layout));
 
-  WeightPlaces widened = places;
+  WeightIndices widened = index;
   widened.channels = made;
-  std::vector<float> scaled(places.outputs * made * places.taps);
-  for (size_t o = 0; o < places.outputs; ++o)
-    for (size_t tap = 0; tap < places.taps; ++tap) {
+  std::vector<float> scaled(index.outputs * made * index.taps);
+  for (size_t o = 0; o < index.outputs; ++o)
+    for (size_t tap = 0; tap < index.taps; ++tap) {
       for (size_t c = 0; c < channels; ++c)
         scaled[widened.at(o, affine.source_of(c), tap)] =
-            static_cast<float>(static_cast<double>(old[places.at(o, c, tap)]) * affine.scale[c]);
+            static_cast<float>(static_cast<double>(old[index.at(o, c, tap)]) * affine.scale[c]);
       if (has_rest)
-        scaled[widened.at(o, channels, tap)] = static_cast<float>(rest[o * places.taps + tap] / k);
+        scaled[widened.at(o, channels, tap)] = static_cast<float>(rest[o * index.taps + tap] / k);
     }
   std::vector<Tensor*> operands = conv->inputs();
   operands[0] = centred;
   operands[1] = add_floats(graph, weights->name() + "_of_pixels",
-                           places.shape_with(*weights->shape(), made), scaled);
+                           index.shape_with(*weights->shape(), made), scaled);
   graph.set_operands(conv, std::move(operands));
   return centred;
 }
@@ -199,14 +199,14 @@ std::optional<QuantParams> picked_pixel_params(const Operation& op) {
   if (attrs.groups != 1 || attrs.activation != Activation::None || !is_real(weights) ||
       !is_real(op.input(2)) || *weights->type().num_elements() == 0)
     return std::nullopt;
-  const WeightPlaces places(op);
+  const WeightIndices index(op);
   const auto values = weights->values<float>(), bias = op.input(2)->values<float>();
-  if (places.taps != 1 || bias.size() != places.outputs) return std::nullopt;
+  if (index.taps != 1 || bias.size() != index.outputs) return std::nullopt;
   double low = INFINITY, high = -INFINITY;
-  for (size_t o = 0; o < places.outputs; ++o) {
+  for (size_t o = 0; o < index.outputs; ++o) {
     size_t picked = 0;
-    for (size_t c = 0; c < places.channels; ++c) {
-      const float w = values[places.at(o, c, 0)];
+    for (size_t c = 0; c < index.channels; ++c) {
+      const float w = values[index.at(o, c, 0)];
       if (w != 0.0f && w != 1.0f) return std::nullopt;
       picked += w == 1.0f;
     }

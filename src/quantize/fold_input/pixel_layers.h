@@ -13,7 +13,7 @@ namespace ec::quantize {
 // What happens to a pixel of the input's channel: scale * pixel + shift.
 struct ChannelAffine {
   std::vector<double> scale, shift;
-  bool reversed = false;  // channel c of the model is channel C - 1 - c of the picture
+  bool reversed = false;  // channel c of the model is channel C - 1 - c of the image
 
   bool keeps_zero() const;
   bool changes_nothing() const;

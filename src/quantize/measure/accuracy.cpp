@@ -6,12 +6,11 @@
 
 #include "ops/op_def.h"
 #include "quantize/trial/measurements.h"
+#include "quantize/tuning.h"
 #include "runtime/executor.h"
 
 namespace ec::quantize {
 namespace {
-
-constexpr double kBestSqnr = 120.0;
 
 class OutputComparison {
  public:
@@ -110,7 +109,7 @@ class Comparison {
       layer.name = name;
       layer.op = op;
       layer.tensor = tensor->name();
-      // Of several the widest.
+      // The widest where there are several.
       const auto widest = std::max_element(params.scales.begin(), params.scales.end());
       layer.scale = *widest;
       layer.zero_point = params.zero_points[static_cast<size_t>(widest - params.scales.begin())];
@@ -133,7 +132,7 @@ class Comparison {
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  // Without what the readers cannot tell from the ends of what they need.
+  // Values clamped to the range that readers need.
   std::span<const float> as_read(const Tensor& tensor, std::span<const float> values,
                                  std::vector<float>& read) const {
     const std::optional<Range>& needed = of_.needed[tensor.id()];
@@ -164,9 +163,9 @@ Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, TensorObserver
 }  // namespace
 
 double ErrorStatistics::sqnr_db() const {
-  if (noise <= 0) return kBestSqnr;
+  if (noise <= 0) return tuning::kBestSqnr;
   if (signal <= 0) return 0;
-  return std::min(kBestSqnr, 10.0 * std::log10(signal / noise));
+  return std::min(tuning::kBestSqnr, 10.0 * std::log10(signal / noise));
 }
 double ErrorStatistics::cosine() const {
   if (signal <= 0 || quantized <= 0) return signal == quantized ? 1.0 : 0.0;
@@ -241,17 +240,24 @@ Result<AccuracyReport> compare_runs(const Simulation& of, SampleSource& source,
 
 Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
-                                       int threads) {
+                                       int threads, ReferenceOutputs& reference) {
   OutputComparison comparison(exact);
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto ours, executor_of(changed, {}, pool));
-  EC_TRY(const auto theirs, executor_of(exact, {}, pool));
+  std::unique_ptr<Executor> theirs;  // made where the reference lacks a sample
+  const auto run_exact = [&](std::span<const ConstView> views) -> Result<std::vector<Value>> {
+    if (theirs == nullptr) {
+      EC_TRY(theirs, executor_of(exact, {}, pool));
+    }
+    return theirs->run(views);
+  };
   for (const size_t index : samples) {
     EC_TRY(const std::vector<Value> values, source.read(index));
     std::vector<ConstView> views;
     for (const Value& value : values) views.push_back(value.view());
     EC_TRY(const std::vector<Value> got, ours->run(views));
-    EC_TRY(const std::vector<Value> expected, theirs->run(views));
+    EC_TRY(const std::vector<Value> expected,
+           reference.of(index, [&] { return run_exact(views); }));
     comparison.see(expected, got);
   }
   AccuracyReport report;
@@ -271,8 +277,10 @@ Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSour
 
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
-                                       int threads) {
-  const auto measure = [&] { return compare_outputs(exact, changed, source, samples, threads); };
+                                       int threads, ReferenceOutputs& reference) {
+  const auto measure = [&] {
+    return compare_outputs(exact, changed, source, samples, threads, reference);
+  };
   Measurements* measurements = source.measurements();
   return measurements != nullptr ? measurements->accuracy(exact, measure) : measure();
 }

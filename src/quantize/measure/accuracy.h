@@ -1,5 +1,5 @@
-// The last step: what quantisation cost, layer by layer and at the outputs, on samples that were
-// kept apart from calibration.
+// What quantisation costs, layer by layer and at the outputs, on samples that were kept apart from
+// calibration.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "quantize/convert/convert.h"
 #include "quantize/measure/class_scores.h"
 #include "quantize/ranges/calibrate.h"
+#include "quantize/trial/reference_outputs.h"
 
 namespace ec::quantize {
 
@@ -43,13 +44,13 @@ struct LayerAccuracy {
   // where it was not measured.
   std::optional<double> own_share;
   std::string cause, advice;  // empty where nothing stands out
-  bool mixes_ranges = false;  // parts of very different size share one scale
+  bool mixes_ranges = false;  // operands of very different size share one scale
 };
 
 struct OutputAccuracy {
   std::string name;
   ErrorStatistics error;
-  // Where the output holds scores of classes: share of lists whose largest is at the same place.
+  // Where the output holds scores of classes: share of lists whose largest has the same index.
   std::optional<double> top1_agreement;
 };
 
@@ -74,15 +75,16 @@ struct Simulation {
   const std::vector<std::optional<Range>>& needed;  // by tensor id; see CalibrationRun
 };
 
-// Runs both graphs side by side. Tensors in front of a fused activation are left out: they hold the
-// range behind it. Of the others counts what their readers tell apart. Memory: one sample's
-// quantised activations.
+// Runs both graphs side by side. Tensors in front of a fused activation are left out, as they have
+// the range of its result. Values are compared as their readers tell them apart. Memory: one
+// sample's quantised activations.
 Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
                                         std::span<const size_t> samples, int threads);
 
-// The outputs alone, of any graph with the same interface.
+// The outputs alone, of any graph with the same interface. `reference` holds outputs of `exact`, so
+// that several changed graphs are compared with one run of it.
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
-                                       int threads);
+                                       int threads, ReferenceOutputs& reference);
 
 }  // namespace ec::quantize

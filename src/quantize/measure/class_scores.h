@@ -27,7 +27,7 @@ std::optional<ScoreLists> score_lists(std::span<const int64_t> shape,
 // Whether some output holds scores, as far as the graph tells.
 bool has_score_lists(const Graph& graph);
 
-// Lists whose largest element is at the same place in both.
+// Counts lists whose largest element has the same index in both networks.
 struct Agreement {
   int64_t same = 0, rows = 0;
 

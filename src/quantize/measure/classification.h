@@ -10,9 +10,9 @@ namespace ec::quantize {
 
 class ClassificationScore {
  public:
-  // Of one sample; `label` is the place of its class among the scores. The first of equal scores
-  // counts as the larger one; a score that is no number is never right. Whether the largest is the
-  // right one.
+  // Adds one sample; `label` is the index of its class among the scores. The first of equal scores
+  // counts as the larger one; a score that is not a number is never right. True where the largest
+  // score is the right one.
   bool add(std::span<const float> scores, size_t label);
 
   int64_t samples() const { return samples_; }

@@ -7,21 +7,11 @@
 
 #include "ops/op_def.h"
 #include "quantize/plan/mixed_ranges.h"
+#include "quantize/tuning.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
 namespace {
-
-// A channel that is this many times wider than the one in the middle decides the scale of all.
-constexpr double kOutlier = 16;
-constexpr double kClipRate = 0.01;
-// Of the steps that the scale offers, how many the values use at least.
-constexpr double kDead = 0.25;
-constexpr double kFewSamples = 32;
-// Layers better than this need no explanation.
-constexpr double kGoodSqnr = 30;
-// ... unless they make most of the error at the outputs.
-constexpr double kLargeShare = 0.2;
 
 struct Cause {
   std::string cause, advice;
@@ -58,7 +48,9 @@ class Explainer {
       layer.mixes_ranges = true;
       return;
     }
-    if (layer.error.sqnr_db() > kGoodSqnr && layer.own_share.value_or(0) < kLargeShare) return;
+    if (layer.error.sqnr_db() > tuning::kGoodSqnr &&
+        layer.own_share.value_or(0) < tuning::kLargeShare)
+      return;
     for (const auto& found :
          {few_samples(layer, *tensor), clipped(layer), outlier_weights(*op), outlier_channel(*op),
           outlier_channel_behind(*tensor), dead(*tensor)}) {
@@ -71,8 +63,8 @@ class Explainer {
 
  private:
   std::optional<Cause> few_samples(const LayerAccuracy& layer, const Tensor& tensor) const {
-    if (static_cast<double>(run_.samples) >= kFewSamples ||
-        layer.error.clip_rate() < kClipRate / 10)
+    if (static_cast<double>(run_.samples) >= tuning::kFewSamples ||
+        layer.error.clip_rate() < tuning::kClipRate / 10)
       return std::nullopt;
     const auto& seen = run_.extremes[tensor.id()];
     const auto& used = run_.ranges[tensor.id()];
@@ -84,7 +76,7 @@ class Explainer {
   }
 
   static std::optional<Cause> clipped(const LayerAccuracy& layer) {
-    if (layer.error.clip_rate() < kClipRate) return std::nullopt;
+    if (layer.error.clip_rate() < tuning::kClipRate) return std::nullopt;
     return Cause{fmt::format("clipped range: {:.1f} % of the values lie outside",
                              layer.error.clip_rate() * 100),
                  "use --calibration-method minmax, or more samples"};
@@ -110,7 +102,7 @@ class Explainer {
     std::sort(sorted.begin(), sorted.end());
     const double middle = sorted[sorted.size() / 2];
     const auto widest = std::max_element(channels.begin(), channels.end());
-    if (middle <= 0 || *widest < kOutlier * middle) return std::nullopt;
+    if (middle <= 0 || *widest < tuning::kOutlierChannel * middle) return std::nullopt;
     return Cause{fmt::format("outlier channel: {} of channel {} reach {:.3g}, of the middle one "
                              "{:.3g}",
                              what, widest - channels.begin(), *widest, middle),
@@ -161,7 +153,7 @@ class Explainer {
     const double offered =
         static_cast<double>(params_[form]->scales[0]) *
         (static_cast<double>(highest_integer(dtype)) - static_cast<double>(lowest_integer(dtype)));
-    if (span_with_zero(*seen) > kDead * offered) return std::nullopt;
+    if (span_with_zero(*seen) > tuning::kUsedSteps * offered) return std::nullopt;
     return Cause{fmt::format("dead range: the values use {:.0f} % of what the scale offers",
                              100 * span_with_zero(*seen) / offered),
                  plan_.fixed[plan_.group[form]]

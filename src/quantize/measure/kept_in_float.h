@@ -1,7 +1,7 @@
 // Which operations a plan leaves in floating point, for the report and as a warning.
 #pragma once
 
-#include "quantize/strategy/strategy.h"
+#include "quantize/report.h"
 
 namespace ec::quantize {
 

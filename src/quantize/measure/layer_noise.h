@@ -1,4 +1,5 @@
-// What each layer costs by itself: everything is exact but its own weights and its own result.
+// The noise that each layer makes by itself: everything is exact but its own weights and its own
+// result.
 #pragma once
 
 #include "quantize/measure/accuracy.h"

@@ -7,12 +7,10 @@
 #include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "quantize/trial/rounded_run.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
-
-// All that does not count may together move a result of a softmax by this share of a step.
-constexpr double kMoved = 1.0 / 16;
 
 bool is_over_last_dimension(const Operation& op) {
   if (op.kind() != OpKind::Softmax || !op.input(0)->type().has_rank()) return false;
@@ -29,7 +27,7 @@ bool keeps_rows(const Operation& op) {
   return !from.empty() && !to.empty() && from.back() == to.back();
 }
 
-bool stands_for_nothing(float value) { return value < kUnbounded; }
+bool stands_for_nothing(float value) { return value < tuning::kUnbounded; }
 
 // What is put around something before its maxima are taken.
 bool fills_for_maxima(const Operation& op) {
@@ -44,12 +42,14 @@ bool fills_for_maxima(const Operation& op) {
 
 void lift_scores(std::span<float> scores, size_t row, Width width) {
   if (row == 0) return;
+  // All values that are lifted may together move a result by a small share of a step.
   const double steps = width == Width::Wide ? 0x1p15 : 0x1p8;
-  const auto below = static_cast<float>(std::log(steps / kMoved * static_cast<double>(row)));
+  const auto below =
+      static_cast<float>(std::log(steps / tuning::kUnnoticed * static_cast<double>(row)));
   for (size_t at = 0; at + row <= scores.size(); at += row) {
     const std::span<float> one = scores.subspan(at, row);
     const float largest = *std::ranges::max_element(one);
-    // A row that is masked as a whole says nothing.
+    // A row that is masked as a whole has no score that matters.
     const float lowest = stands_for_nothing(largest) ? 0.0f : largest - below;
     for (float& score : one) score = std::max(score, lowest);
   }

@@ -14,16 +14,15 @@ namespace ec::quantize {
 // By tensor id. Scores that make an output of the graph are judged as they are: Whole.
 std::vector<Reading> readings_of(const Graph& graph);
 
-// Values below this stand for nothing: no network computes with them.
-inline constexpr float kUnbounded = -1e6f;
-// Some are, and the others are numbers.
+// Some values are below tuning::kUnbounded and stand for nothing; the others are numbers.
 bool is_masked(std::span<const float> values);
 
-// In place: what does not count moves up to the lowest that does. `row`: the last dimension.
+// Raises, in place, values that do not matter to the lowest one that does. `row`: size of the last
+// dimension.
 void lift_to_what_counts(std::span<float> values, Reading reading, size_t row, Width width);
 
-// Of a constant, what counts where it is added to scores only (further down, every sum is beyond
-// what counts) or fills up for a max pool. Empty: all of it.
+// The values of a constant that matter, where it is only added to scores (a lower value makes every
+// sum too low to matter) or is the filler of a max pool. Empty: all of them.
 std::optional<Range> range_that_counts(const Tensor& constant, const Plan& plan,
                                        const Ranges& ranges);
 

@@ -4,14 +4,12 @@
 #include <limits>
 
 #include "ops/op_def.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
 
-// Operands whose ranges differ by more: the smaller one has less than 16 of 256 steps.
-constexpr double kMix = 16;
-
-// All tensors between the operation and the outputs; empty where something computes with them.
+// Whether everything behind the tensor only moves it, up to outputs of the graph.
 bool ends_in_outputs(const Graph& graph, const Plan& plan, const Tensor* tensor) {
   if (tensor->uses().empty()) return graph.is_output(tensor);
   return std::all_of(tensor->uses().begin(), tensor->uses().end(), [&](const Use& use) {
@@ -44,7 +42,7 @@ std::optional<RangeMix> mixed_ranges(const Operation& op, const Plan& plan,
     mix.narrow = span_with_zero(*range);
     mix.smallest = operand;
   }
-  if (mix.smallest == nullptr || mix.wide < kMix * mix.narrow) return std::nullopt;
+  if (mix.smallest == nullptr || mix.wide < tuning::kMixedRanges * mix.narrow) return std::nullopt;
   return mix;
 }
 

@@ -47,7 +47,7 @@ class Planner {
     if (plan_.target->float_norms)
       keep_in_float(normalization_ops(graph_),
                     "part of a normalisation, which needs more than 8 bits");
-    keep_in_float(coordinate_ops(graph_), "computes places, which integers are too coarse for");
+    keep_in_float(coordinate_ops(graph_), "computes coordinates, which need more than 8 bits");
     keep_islands_in_float();
     choose_stored_forms();
     mark_forms();

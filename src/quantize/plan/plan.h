@@ -1,5 +1,5 @@
-// The first step: what becomes integer, and which tensors share parameters. Nothing is measured or
-// changed yet.
+// The plan of a quantisation: which operations become integer, and which tensors share parameters.
+// Making it measures and changes nothing.
 #pragma once
 
 #include <map>
@@ -28,11 +28,11 @@ struct OpPlan {
   bool on_purpose = false;  // it stays there because a method wants it, and nothing is wrong
 };
 
-// What of a tensor counts for those who read it (masked_values.h).
+// Which values of a tensor matter to the operations that read it (masked_values.h).
 enum class Reading : uint8_t {
   Whole,
-  Scores,  // only softmaxes do: what is far below the largest of a row counts for nothing
-  Maxima,  // only max pools do, and it has a filler
+  Scores,  // only softmaxes read it: values far below the largest of a row do not matter
+  Maxima,  // only max pools read it, and it holds a filler that does not matter
 };
 
 // Tables by operation id, tensor id or form of the analysed graph.
@@ -60,7 +60,7 @@ struct Plan {
 };
 
 enum class Precision : uint8_t { Narrow, Wide, Float };
-// What was chosen for an operation instead of the width of all others.
+// A precision for one operation that differs from that of all others.
 struct Choice {
   Precision precision = Precision::Float;
   std::string reason;  // where it stays in floating point

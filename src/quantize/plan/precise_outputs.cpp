@@ -1,6 +1,7 @@
 #include "quantize/plan/precise_outputs.h"
 
 #include "quantize/trial/trial.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
@@ -22,9 +23,10 @@ bool ends_in_probabilities(const Operation& op) {
 bool is_mean(const Operation& op) {
   return op.kind() == OpKind::ReduceMean || op.kind() == OpKind::GlobalAvgPool;
 }
-// Everything that it reads has to be widened for it.
+// A mean with 16 bits needs everything that it reads widened.
 double cost_of_reading(const Operation& op) {
-  return kCostOfElement * static_cast<double>(op.input(0)->type().num_elements().value_or(0));
+  return tuning::kCostOfElement *
+         static_cast<double>(op.input(0)->type().num_elements().value_or(0));
 }
 
 bool has_weights(const Operation& op, const OpRule& rule) {
@@ -33,7 +35,7 @@ bool has_weights(const Operation& op, const OpRule& rule) {
   return false;
 }
 
-// From an output towards the layer that makes it, as long as nothing else reads what is passed.
+// Walks from an output towards the layer that makes it, through tensors that nothing else reads.
 class Walk {
  public:
   Walk(const Graph& graph, const Plan& plan, const Tensor* output)

@@ -1,5 +1,5 @@
-// Results that the caller takes as floats need no rounding to 8 bits: scores that fall on the same
-// step are a tie, which the first of them wins whatever the network thought.
+// Outputs that the caller takes as floats need no rounding to 8 bits. Rounded scores that fall on
+// the same step are a tie, which the first of them wins whatever the exact scores were.
 #pragma once
 
 #include <map>
@@ -18,7 +18,8 @@ struct PreciseOutputs {
 
 // For outputs at a float interface: a final softmax or sigmoid computes on floats, and the layer
 // that makes its scores, or the output itself, with 16-bit activations where the target has them.
-// `most_share`: of all work that such an operation may be; integer kernels of 16 bits are slow.
+// `most_share`: the largest share of the network's cost that such an operation may have, as integer
+// kernels of 16 bits are slow.
 PreciseOutputs precise_outputs(const Graph& graph, const Plan& plan, double most_share);
 
 }  // namespace ec::quantize

@@ -38,7 +38,7 @@ bool computes_norm(const Operation& op) {
   }
 }
 
-// Makes whole numbers of real ones.
+// Rounds real numbers to integers.
 bool rounds_to_integer(const Operation& op) {
   switch (op.kind()) {
     case OpKind::Floor:
@@ -52,7 +52,7 @@ bool rounds_to_integer(const Operation& op) {
   }
 }
 
-// What places are computed with.
+// Operations that coordinates are computed with.
 bool computes_coordinates(const Operation& op) {
   switch (op.kind()) {
     case OpKind::Clip:
@@ -67,7 +67,7 @@ bool computes_coordinates(const Operation& op) {
     case OpKind::Transpose:
     case OpKind::Concat:
       return true;
-    case OpKind::MatMul:  // of the places in a whole image with a map
+    case OpKind::MatMul:  // of the coordinates of a whole image with a transform
       return op.input(0)->is_constant();
     default:
       return is_arithmetic(op);
@@ -124,8 +124,7 @@ std::vector<bool> coordinate_ops(const Graph& graph) {
                                    std::ranges::any_of(op->outputs(), is_coordinate)))
       found[op->id()] = true;
   }
-  // What is made of places alone: distances to the whole numbers beside them, whether they are
-  // inside.
+  // Results of coordinates alone: distances to the integers beside them, whether they are inside.
   for (const Operation* op : order) {
     if (!computes_coordinates(*op) && !is_comparison(*op)) continue;
     bool any = false, all = true;

@@ -1,4 +1,4 @@
-// Parts of a graph whose numbers need more than 8 bits, whatever their ranges are.
+// Operations whose values need more than 8 bits, whatever their ranges are.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace ec::quantize {
 
-// By operation id: what normalisations are made of. Mean, squares and root of many values; the
-// layers around them are none of it.
+// By operation id: whether it is one of those that normalisations are made of (mean, squares and
+// root of many values). The layers around them are not.
 std::vector<bool> normalization_ops(const Graph& graph);
 
-// By operation id: arithmetic on places in a tensor, up to where they become whole numbers, and on
-// what is left of them beside those: a step of 8 bits is more than a pixel.
+// By operation id: whether it computes coordinates in a tensor, up to where they are rounded to
+// integers, or the fractions that rounding leaves: a step of 8 bits is more than a pixel.
 std::vector<bool> coordinate_ops(const Graph& graph);
 
 }  // namespace ec::quantize

@@ -11,6 +11,7 @@
 #include "quantize/plan/masked_values.h"
 #include "quantize/ranges/needed_ranges.h"
 #include "quantize/trial/measurements.h"
+#include "quantize/tuning.h"
 #include "runtime/executor.h"
 #include "support/strings.h"
 
@@ -94,7 +95,7 @@ class Watch {
     bool finite = true;
     auto values = value.as<float>();
     Range range = values.empty() ? Range{} : range_of(values, finite);
-    const bool masked = range.min < kUnbounded && is_masked(values);
+    const bool masked = range.min < tuning::kUnbounded && is_masked(values);
     if (!finite && !masked) {
       if (broken_ == nullptr) broken_ = &tensor;
       return;
@@ -299,11 +300,13 @@ void check_input_ranges(const Graph& graph, const CalibrationRun& run,
     std::string what;
     if (width == 0)
       what = "never varies";
-    else if (width < 0.1)
-      what = "varies by less than 0.1: mean and std may be meant for pixels from 0 to 255";
-    else if (largest > 300)
+    else if (width < tuning::kNarrowInput)
+      what =
+          fmt::format("varies by less than {}: mean and std may be meant for pixels from 0 to 255",
+                      tuning::kNarrowInput);
+    else if (largest > tuning::kLargestInput)
       what = "is larger than any pixel: mean and std may be meant for pixels from 0 to 1";
-    else if (std::abs(mean) > 4 * deviation)
+    else if (std::abs(mean) > tuning::kFarMean * deviation)
       what = "is far from zero for how little it varies: the mean may be wrong";
     if (what.empty()) continue;
     sink.warn(Code::DoubtfulCalibration,

@@ -1,5 +1,5 @@
-// The second step: one pass over the samples through the float graph, watching every activation
-// that will be quantised. Memory does not grow with the number of samples.
+// Calibration: one pass of the samples through the float graph, in which observers watch every
+// activation that will be quantised. Memory does not grow with the number of samples.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace ec::quantize {
 // Called after each sample with how many are done and how many there are.
 using Progress = std::function<void(size_t done, size_t total)>;
 
-// Of one channel (index of the last dimension) over all samples.
+// Statistics by channel (index of the last dimension) over all samples.
 struct ChannelStatistics {
   std::vector<double> mean, mean_square;
   std::vector<float> min, max;
 };
 
 struct CalibrationRun {
-  Ranges ranges;    // by tensor id: what the method says
-  Ranges extremes;  // by tensor id: what was seen, as far as it is needed
+  Ranges ranges;    // by tensor id: the range that the method chooses
+  Ranges extremes;  // by tensor id: smallest and largest value, within what readers need
   // By tensor id: what its readers tell apart; empty where that is everything.
   std::vector<std::optional<Range>> needed;
   // By tensor id: ranges of several methods, the first as in `ranges`.
@@ -32,7 +32,7 @@ struct CalibrationRun {
   // By tensor id: holds values that no range can have, such as minus infinity in a mask. Ranges are
   // then those of the rest.
   std::vector<bool> unbounded;
-  // Of each model input over all samples, for the check of the preprocessing.
+  // Statistics of each model input over all samples, for the check of the preprocessing.
   struct InputStatistics {
     Range range;
     double mean = 0, deviation = 0;

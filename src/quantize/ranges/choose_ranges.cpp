@@ -4,13 +4,10 @@
 #include <limits>
 #include <map>
 
+#include "quantize/tuning.h"
+
 namespace ec::quantize {
 namespace {
-
-// A range has to reduce the noise by this much: smaller gains are those of the samples tried, not
-// of samples to come.
-constexpr Worthwhile kForAll{0.97, std::numeric_limits<double>::infinity()}, kForKind{0.97, 1.02},
-    kForOne{0.95, 1.02}, kConfirmed{0.97, std::numeric_limits<double>::infinity()};
 
 class Chooser {
  public:
@@ -61,7 +58,7 @@ class Chooser {
 
   // Takes the present choice as the best one where it is better by that factor, judged by the first
   // subsets.
-  Result<bool> is_better_choice(const Worthwhile& worthwhile, size_t subsets) {
+  Result<bool> is_better_choice(const tuning::NoiseFactors& wanted, size_t subsets) {
     EC_TRY(const FormParams params, assign_parameters(graph_, plan_, ranges()));
     const Rounding rounding = round_all(graph_, plan_, params, weights_);
     std::vector<OutputError> errors;
@@ -70,10 +67,10 @@ class Chooser {
       runs_left_ -= trial_.subset_size(subset);
       EC_TRY(const OutputError error, trial_.measure_subset(rounding, subset));
       // No need to look at the others.
-      if (!best_.empty() && error.judged > worthwhile.subset * best_[subset].judged) return false;
+      if (!best_.empty() && error.judged > wanted.subset * best_[subset].judged) return false;
       errors.push_back(error);
     }
-    if (!best_.empty() && !is_better(errors, best_, worthwhile)) return false;
+    if (!best_.empty() && !is_better(errors, best_, wanted)) return false;
     best_ = std::move(errors);
     return true;
   }
@@ -82,7 +79,7 @@ class Chooser {
     size_t best = 0;
     for (size_t k = 0; k < num_candidates_; ++k) {
       std::fill(choice_.begin(), choice_.end(), k);
-      EC_TRY(const bool better, is_better_choice(kForAll, trial_.num_subsets()));
+      EC_TRY(const bool better, is_better_choice(tuning::kKeepForAll, trial_.num_subsets()));
       if (better) best = k;
       if (k == 0) widest_ = sum_of(best_);
     }
@@ -101,7 +98,7 @@ class Chooser {
       for (size_t k = 0; k < num_candidates_; ++k) {
         if (k == best) continue;
         set(k);
-        EC_TRY(const bool better, is_better_choice(kForKind, trial_.num_subsets()));
+        EC_TRY(const bool better, is_better_choice(tuning::kKeepForKind, trial_.num_subsets()));
         if (better) best = k;
       }
       set(best);
@@ -120,7 +117,8 @@ class Chooser {
     for (const FormId group : by_difference()) EC_CHECK_OK(try_group(group, half));
     if (choice_ == choice) return best_ = alike, Status();
     EC_TRY(const std::vector<OutputError> errors, errors_of_choice());
-    if (is_better(std::span(errors).subspan(half), std::span(alike).subspan(half), kConfirmed))
+    if (is_better(std::span(errors).subspan(half), std::span(alike).subspan(half),
+                  tuning::kConfirmGroups))
       return best_ = errors, Status();
     choice_ = choice;
     best_ = alike;
@@ -142,7 +140,7 @@ class Chooser {
     for (size_t k = 0; k < num_candidates_ && runs_left_ > 0; ++k) {
       if (k == best) continue;
       choice_[group] = k;
-      EC_TRY(const bool better, is_better_choice(kForOne, subsets));
+      EC_TRY(const bool better, is_better_choice(tuning::kKeepForGroup, subsets));
       if (better) best = k;
     }
     choice_[group] = best;
@@ -184,10 +182,9 @@ class Chooser {
       }
       if (narrowest > 0) ratio[group] = std::max(ratio[group], widest / narrowest);
     }
-    constexpr double kSame = 1.05;
     std::vector<FormId> groups;
     for (FormId group = 0; group < ratio.size(); ++group)
-      if (ratio[group] > kSame) groups.push_back(group);
+      if (ratio[group] > tuning::kSameRange) groups.push_back(group);
     std::stable_sort(groups.begin(), groups.end(),
                      [&](FormId a, FormId b) { return ratio[a] > ratio[b]; });
     return groups;

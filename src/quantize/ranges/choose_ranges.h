@@ -8,7 +8,8 @@ namespace ec::quantize {
 
 struct ChosenRanges {
   Ranges ranges;
-  // With the first candidates of all, the widest, and as chosen; no signal where nothing was tried.
+  // Errors with the first candidates of all tensors, the widest, and with those chosen; without
+  // signal where nothing was tried.
   OutputError widest, chosen;
   size_t narrowed = 0;  // tensors that have another range than the widest
 };

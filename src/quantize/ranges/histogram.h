@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "quantize/ranges/range.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 
 class Histogram {
  public:
-  // Bins on either side of zero. At least half of one side is in use, eight bins for each of 256
-  // steps.
-  static constexpr size_t kSide = 4096;
+  // Bins on either side of zero.
+  static constexpr size_t kSide = tuning::kHistogramSide;
 
   void add(std::span<const float> values);                      // finite values
   void add(std::span<const float> values, const Range& range);  // the smallest and the largest

@@ -5,14 +5,12 @@
 
 #include "ops/kernel.h"
 #include "ops/op_def.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
 
-constexpr int64_t kPoints = 4097;
-// How far what readers give may move, in steps of 8 bits.
-constexpr double kMoved = 1.0 / 16, kSteps = 255;
-constexpr double kWorthwhile = 0.99;  // of what was seen: more is as good as all
+constexpr double kSteps = 255;  // of 8 bits
 
 // What one reader makes of the tensor, at points over what was seen of it.
 using Curve = std::vector<float>;
@@ -31,11 +29,12 @@ bool is_curve(const Operation& op) {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const Range& seen) : graph_(graph), seen_(seen), points_(kPoints) {
+  Finder(const Graph& graph, const Range& seen)
+      : graph_(graph), seen_(seen), points_(tuning::kCurvePoints) {
     const double width = static_cast<double>(seen.max) - static_cast<double>(seen.min);
     for (size_t i = 0; i < points_.size(); ++i)
       points_[i] = static_cast<float>(static_cast<double>(seen.min) +
-                                      width * static_cast<double>(i) / (kPoints - 1));
+                                      width * static_cast<double>(i) / (tuning::kCurvePoints - 1));
   }
 
   std::optional<Range> needed(const Tensor& tensor) const {
@@ -43,11 +42,11 @@ class Finder {
     std::optional<Range> needed;
     for (const Use& use : tensor.uses()) {
       if (is_gate(*use.op, tensor)) continue;
-      const std::optional<Range> part = needed_by(*use.op, tensor);
-      if (!part) return std::nullopt;
-      needed = needed ? hull(*needed, *part) : *part;
+      const std::optional<Range> by_reader = needed_by(*use.op, tensor);
+      if (!by_reader) return std::nullopt;
+      needed = needed ? hull(*needed, *by_reader) : *by_reader;
     }
-    if (!needed || span_with_zero(*needed) > kWorthwhile * span_with_zero(seen_))
+    if (!needed || span_with_zero(*needed) > tuning::kNeededShare * span_with_zero(seen_))
       return std::nullopt;
     return needed;
   }
@@ -78,7 +77,7 @@ class Finder {
 
   std::optional<Curve> curve_of(const Operation& op) const {
     std::vector<Value> values;
-    values.push_back(Value::of<float>({kPoints}, points_));
+    values.push_back(Value::of<float>({tuning::kCurvePoints}, points_));
     for (const Tensor* number : std::span(op.inputs()).subspan(1))
       values.push_back(number == nullptr
                            ? Value()
@@ -113,7 +112,7 @@ class Finder {
   std::optional<Range> told_apart(const std::optional<Curve>& curve) const {
     if (!curve) return std::nullopt;
     const auto [low, high] = std::minmax_element(curve->begin(), curve->end());
-    const double moved = kMoved / kSteps * span_with_zero({*low, *high});
+    const double moved = tuning::kUnnoticed / kSteps * span_with_zero({*low, *high});
     const size_t first = flat_until(curve->begin(), curve->end(), moved);
     const size_t last = points_.size() - 1 - flat_until(curve->rbegin(), curve->rend(), moved);
     if (first >= last) return std::nullopt;
@@ -145,7 +144,7 @@ std::vector<std::optional<Range>> needed_ranges(const Graph& graph, const Plan& 
   std::vector<std::optional<Range>> needed(graph.tensor_id_bound());
   for (const Tensor* tensor : graph.tensors()) {
     const uint32_t id = tensor->id();
-    // Only what counts was seen of them.
+    // Calibration saw only the values that matter.
     if (plan.reading[id] != Reading::Whole) needed[id] = seen[id];
     if (needed[id] || !seen[id] || !(seen[id]->min < seen[id]->max) ||
         width_of(plan.stored_form(tensor)) == Width::Wide)

@@ -1,6 +1,6 @@
-// What of a tensor its readers can tell apart. A hard swish takes everything below -3 to zero, a
-// sigmoid everything above 8 to almost one: values beyond need no room in front of them, and those
-// that matter get finer steps.
+// Which values of a tensor its readers can tell apart. A hard swish takes everything below -3 to
+// zero, a sigmoid everything above 8 to almost one: values beyond need no room in front of them,
+// and those that matter get finer steps.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace ec::quantize {
 
-// By tensor id, within what was seen; empty where a reader needs all of it. Wide forms have room
-// for everything but masks.
+// By tensor id: the range that readers need, within what was seen; empty where a reader needs all
+// of it. 16-bit forms have room for everything but masks.
 std::vector<std::optional<Range>> needed_ranges(const Graph& graph, const Plan& plan,
                                                 const Ranges& seen);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "quantize/ranges/range_search.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
@@ -30,7 +31,7 @@ class MovingAverageObserver final : public Observer {
   void observe(std::span<const float>, const Range& sample) override {
     all_ = samples_ == 0 ? sample : hull(all_, sample);
     // The plain average at first, so that the first sample has no special weight.
-    const double weight = std::max(kWeight, 1.0 / static_cast<double>(++samples_));
+    const double weight = std::max(tuning::kMovingAverage, 1.0 / static_cast<double>(++samples_));
     min_ += weight * (static_cast<double>(sample.min) - min_);
     max_ += weight * (static_cast<double>(sample.max) - max_);
   }
@@ -38,7 +39,6 @@ class MovingAverageObserver final : public Observer {
   Range extremes() const override { return all_; }
 
  private:
-  static constexpr double kWeight = 0.01;
   double min_ = 0, max_ = 0;
   int64_t samples_ = 0;
   Range all_;
@@ -70,10 +70,11 @@ class HistogramObserver final : public Observer {
   }
   std::vector<Range> candidates() const override {
     if (search_ != Search::Several || histogram_.empty()) return {range()};
-    // From the widest to the narrowest, as far as that can be said: a narrower one has to be
-    // better.
-    return {histogram_.extremes(), percentile_range(histogram_, 99.999),
-            least_squares_range(histogram_), percentile_range(histogram_, 99.99)};
+    // From the widest to the narrowest, as far as that is known: a narrower one has to be better to
+    // be chosen.
+    return {histogram_.extremes(), percentile_range(histogram_, tuning::kPercentile),
+            least_squares_range(histogram_),
+            percentile_range(histogram_, tuning::kNarrowPercentile)};
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quantize/ranges/range.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 
@@ -27,7 +28,7 @@ class Observer {
 };
 
 struct ObserverOptions {
-  double percentile = 99.999;
+  double percentile = tuning::kPercentile;
 };
 
 struct ObserverMethod {

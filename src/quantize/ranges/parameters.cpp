@@ -160,7 +160,7 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
     for (const uint32_t id : plan.also[group])
       widen(group, range_of_tensor(by_id[id], width_of(group)));
 
-  // Of groups by channel: the hull of what is known of their tensors.
+  // Groups with parameters by channel hold the ranges of all their tensors.
   std::map<FormId, std::vector<Range>> by_channel;
   for (const auto& [id, channels] : ranges.channels)
     for (const Width width : kWidths) {

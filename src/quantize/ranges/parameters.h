@@ -12,8 +12,8 @@
 
 namespace ec::quantize {
 
-// Affine parameters whose range holds [min, max] and zero, with zero exactly on a step (as TFLite
-// wants it: padding is zero). Symmetric: zero point 0.
+// Affine parameters whose range holds [min, max] and zero, with zero exactly on a step, so
+// that padding is exact. Symmetric: zero point 0.
 QuantParams params_of_range(const Range& range, DType dtype, bool symmetric);
 
 // The same for each index of an axis.
@@ -26,8 +26,8 @@ QuantParams params_of_weights(std::span<const float> weights, std::span<const in
 // The input has one scale, or one for each channel of the result.
 //
 // Widens scales where a bias would not fit: |bias| / (input scale x weight scale) must stay below
-// half of what the accumulator holds (2^30 on 32 bits, 2^38 of TFLite's 40 on 64 bits). True when
-// something was widened.
+// half of what the accumulator holds (2^30 on 32 bits, 2^38 of the 40 bits that kernels use on 64
+// bits). True when something was widened.
 bool fit_bias(QuantParams& weights, std::span<const float> input_scales,
               std::span<const float> bias, Width width);
 QuantParams params_of_bias(const QuantParams& weights, std::span<const float> input_scales);
@@ -74,8 +74,8 @@ struct Ranges : std::vector<std::optional<Range>> {
   // The extremes of every channel (index of the last dimension), of tensors that the plan has by
   // channel.
   std::map<uint32_t, std::vector<Range>> channels;
-  // Of 16-bit forms, where they differ: those have room for what 8 bits had better cut off. Empty:
-  // they do not.
+  // Ranges for 16-bit forms, which have room for values that 8 bits had better cut off. Empty: the
+  // same as for 8 bits.
   std::vector<std::optional<Range>> wide;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "quantize/tuning.h"
+
 namespace ec::quantize {
 namespace {
 
@@ -87,15 +89,14 @@ Range least_squares_range(const Histogram& histogram, double levels) {
   if (histogram.empty() || all.min == all.max) return all;
   const Moments moments(histogram);
   // Both ends shrink on their own, on a grid that is refined once around the best point.
-  constexpr int kGrid = 48;
-  constexpr double kSmallest = 0.02;
+  using tuning::kRangeGrid, tuning::kSmallestRange;
   double best = std::numeric_limits<double>::infinity();
   double low_share = 1, high_share = 1;
   const auto search = [&](double low_from, double low_to, double high_from, double high_to) {
-    for (int i = 0; i <= kGrid; ++i)
-      for (int j = 0; j <= kGrid; ++j) {
-        const double l = low_to + (low_from - low_to) * i / kGrid;
-        const double h = high_to + (high_from - high_to) * j / kGrid;
+    for (int i = 0; i <= kRangeGrid; ++i)
+      for (int j = 0; j <= kRangeGrid; ++j) {
+        const double l = low_to + (low_from - low_to) * i / kRangeGrid;
+        const double h = high_to + (high_from - high_to) * j / kRangeGrid;
         const double error = moments.error(l * static_cast<double>(all.min),
                                            h * static_cast<double>(all.max), levels);
         if (error < best) {
@@ -106,10 +107,10 @@ Range least_squares_range(const Histogram& histogram, double levels) {
         if (all.max == 0.0f) break;
       }
   };
-  search(kSmallest, 1, kSmallest, 1);
-  const double step = (1 - kSmallest) / kGrid;
+  search(kSmallestRange, 1, kSmallestRange, 1);
+  const double step = (1 - kSmallestRange) / kRangeGrid;
   const auto around = [&](double share) {
-    return std::pair{std::max(kSmallest, share - step), std::min(1.0, share + step)};
+    return std::pair{std::max(kSmallestRange, share - step), std::min(1.0, share + step)};
   };
   const auto [ll, lh] = around(low_share);
   const auto [hl, hh] = around(high_share);
@@ -139,9 +140,8 @@ Range least_divergence_range(const Histogram& histogram) {
   for (size_t i = kSide; i-- > 0;) suffix[i] = suffix[i + 1] + magnitudes[i];
   const double total = suffix[0];
   if (total <= 0) return all;
-  constexpr size_t kStride = 32;
-  constexpr double kUnseen = 1e-9;  // instead of an infinite divergence
-  for (size_t n = used; n >= levels; n = n > kStride ? n - kStride : 0) {
+  using tuning::kDivergenceStride;
+  for (size_t n = used; n >= levels; n = n > kDivergenceStride ? n - kDivergenceStride : 0) {
     outside = suffix[n];
     double divergence = 0, represented = 0;
     // The representation spreads what falls on a level evenly over its bins that hold anything.
@@ -160,7 +160,7 @@ Range least_divergence_range(const Histogram& histogram) {
         // What is cut off ends up in the last bin, also where that held nothing before.
         const double p = (magnitudes[i] + (i + 1 == n ? outside : 0)) / total;
         if (p <= 0) continue;
-        const double q = magnitudes[i] > 0 ? share : kUnseen;
+        const double q = magnitudes[i] > 0 ? share : tuning::kUnseenProbability;
         divergence += p * std::log(p / q);
         represented += q;
       }
@@ -169,7 +169,7 @@ Range least_divergence_range(const Histogram& histogram) {
       best = divergence;
       best_bins = n;
     }
-    if (n < levels + kStride) break;
+    if (n < levels + kDivergenceStride) break;
   }
   const auto limit = static_cast<float>(static_cast<double>(best_bins) * histogram.bin_width());
   return {std::max(all.min, -limit), std::min(all.max, limit)};

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "quantize/tuning.h"
+
 namespace ec::quantize {
 namespace {
 
 constexpr double kActivationSteps = 255, kWeightSteps = 127;
-// Factors beyond these come from channels that do next to nothing.
-constexpr double kLargestFactor = 1e3;
-// A model that promises less than this promises nothing.
-constexpr double kWorthwhile = 0.97;
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 double square_of(double x) { return x * x; }
@@ -85,11 +83,10 @@ class Chooser {
 
   std::vector<double> best() {
     std::vector<double> best(channels_.size(), 1.0);
-    double least = kWorthwhile * rounding_noise(channels_, best);
-    constexpr int kLevels = 4, kLimits = 13;
-    for (int level = -kLevels; level <= kLevels; ++level)
-      for (int made = 0; made < (channels_.made.empty() ? 1 : kLimits); ++made)
-        for (int read = 0; read < (per_tensor_ ? kLimits : 1); ++read) {
+    double least = tuning::kFactorsNoise * rounding_noise(channels_, best);
+    for (int level = -tuning::kFactorLevels; level <= tuning::kFactorLevels; ++level)
+      for (int made = 0; made < (channels_.made.empty() ? 1 : tuning::kFactorLimits); ++made)
+        for (int read = 0; read < (per_tensor_ ? tuning::kFactorLimits : 1); ++read) {
           Shape shape;
           shape.level = std::exp2(level);
           if (made > 0) shape.most_made = most_made_ * std::exp2(0.5 * (1 - made));
@@ -114,8 +111,8 @@ class Chooser {
       // The range of the activation stays: a factor for all channels alike would change nothing.
       if (low_ < 0) factor = std::max(factor, channels_.low[c] / low_);
       if (high_ > 0) factor = std::max(factor, channels_.high[c] / high_);
-      factors[c] =
-          std::max(channels_.least[c], std::clamp(factor, 1 / kLargestFactor, kLargestFactor));
+      factors[c] = std::max(channels_.least[c],
+                            std::clamp(factor, 1 / tuning::kLargestFactor, tuning::kLargestFactor));
     }
     return factors;
   }

@@ -19,13 +19,13 @@ struct ReadingLayer {
   std::vector<double> importance;  // by row: what an error of its result costs
 };
 
-// Everything by channel.
+// The channels of one activation, with the weights on both sides. All vectors are by channel.
 struct ScalableChannels {
   std::vector<double> low, high;  // extremes of the activation
   std::vector<double> square;     // its mean square
   std::vector<double> gain;       // what a squared error of it costs
-  // Of the weights that make it, where they share one scale (else they do not matter): the largest,
-  // and the squared error of the result for an error of 1 in each of them.
+  // The weights that make the channel, where they share one scale (else both are empty): the
+  // largest of them, and the squared error of the result for an error of 1 in each of them.
   std::vector<double> made, made_gain;
   std::vector<double> least;  // what a factor may not fall below
   std::vector<bool> fixed;    // channels that keep their scale
@@ -37,7 +37,7 @@ struct ScalableChannels {
 // Squared error at the readers' results that rounding makes; in the same unit for all factors.
 double rounding_noise(const ScalableChannels& channels, const std::vector<double>& factors);
 
-// Ones where nothing is worth changing.
+// The factors with the least rounding noise; ones where no factor is worth a change.
 std::vector<double> best_factors(const ScalableChannels& channels);
 
 }  // namespace ec::quantize

@@ -1,5 +1,6 @@
-// What an error in one channel of a tensor costs further on, against the other channels of it: by
-// the weights that read it, from the outputs backwards.
+// How much an error in one channel of a tensor matters at the outputs, compared with the other
+// channels of the tensor. Computed backwards from the outputs by the weights that read each
+// channel.
 #pragma once
 
 #include <vector>
@@ -8,13 +9,13 @@
 
 namespace ec::quantize {
 
-// By tensor id and channel (index of the last dimension), one on average; empty where all channels
-// count alike.
+// By tensor id and channel (index of the last dimension), with a mean of one; empty where all
+// channels count alike.
 using ChannelImportance = std::vector<std::vector<double>>;
 
 ChannelImportance channel_importance(const Graph& graph);
 
-// Ones where nothing is known.
+// The importance of each channel of a tensor; ones where nothing is known.
 std::vector<double> importance_of(const ChannelImportance& importance, const Tensor& tensor,
                                   size_t channels);
 

@@ -5,20 +5,15 @@
 #include <numeric>
 
 #include "ops/attrs.h"
+#include "ops/clamp.h"
 #include "ops/op_def.h"
 #include "quantize/rescale/channel_factors.h"
 #include "quantize/rescale/channel_importance.h"
 #include "quantize/rescale/weight_index.h"
-#include "quantize/target/clip_bounds.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
-
-// Weights between two tensors are changed by both, so that they need some rounds to settle.
-constexpr int kRounds = 6;
-// Calibration does not see the largest value there will ever be: how far below its bound a channel
-// stays.
-constexpr double kHeadroom = 2;
 
 class Equalizer {
  public:
@@ -32,14 +27,15 @@ class Equalizer {
     std::erase_if(edges_,
                   [&](const ScalableEdge& edge) { return !seen.channels[edge.tensor->id()]; });
     seen_ = &seen;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < tuning::kEqualizeRounds; ++round) {
       const ChannelImportance importance = channel_importance(graph_);
       for (ScalableEdge& edge : edges_) scale(edge, best_factors(describe(edge, importance)));
     }
     size_t changed = 0;
     for (ScalableEdge& edge : edges_) {
-      const bool moved = std::any_of(edge.factor.begin(), edge.factor.end(),
-                                     [](double f) { return std::abs(std::log(f)) > 1e-3; });
+      const bool moved = std::any_of(edge.factor.begin(), edge.factor.end(), [](double f) {
+        return std::abs(std::log(f)) > tuning::kRescaledFactor;
+      });
       changed += moved;
       if (moved && edge.gated != nullptr) EC_CHECK_OK(scale_gate(edge));
       if (moved && edge.bounded != nullptr && options_.allow_bounds) EC_CHECK_OK(add_bounds(edge));
@@ -128,9 +124,10 @@ class Equalizer {
     for (size_t c = 0; c < edge.channels; ++c) {
       const double largest = std::max(std::abs(static_cast<double>(seen.min[c])),
                                       std::abs(static_cast<double>(seen.max[c])));
-      channels.fixed[c] = largest >= 0.999 * static_cast<double>(kRelu6Bound);
+      channels.fixed[c] = largest >= tuning::kRelu6Reached * static_cast<double>(kRelu6Bound);
       channels.least[c] =
-          std::min(1.0, kHeadroom * largest / static_cast<double>(kRelu6Bound)) / edge.factor[c];
+          std::min(1.0, tuning::kRelu6Headroom * largest / static_cast<double>(kRelu6Bound)) /
+          edge.factor[c];
     }
   }
 

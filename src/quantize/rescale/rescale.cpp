@@ -7,27 +7,21 @@
 #include "quantize/plan/masked_values.h"
 #include "quantize/rescale/equalize.h"
 #include "quantize/trial/trial.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
 
-// Enough to see how channels compare; the ranges themselves come from all samples.
-constexpr size_t kProbeSamples = 48;
-constexpr size_t kJudgeSamples = 8;
-// Less than this is noise of the measurement.
-constexpr double kWorthwhileDb = 0.2;
-// A minimum behind every relu6 costs time: it has to be worth it.
-constexpr double kWorthOperationsDb = 3;
-
 class Rescaler {
  public:
-  Rescaler(const TargetSpec& target, const PlanOptions& options, const QuantizeRequest& request,
-           std::span<const size_t> samples)
-      : target_(target),
+  Rescaler(std::shared_ptr<ReferenceOutputs> reference, const PlanOptions& options,
+           const QuantizeRequest& request, std::span<const size_t> samples)
+      : target_(*request.target),
+        reference_(std::move(reference)),
         options_(options),
         request_(request),
-        judge_(spread(samples, kJudgeSamples)),
-        probe_(spread(without(samples, judge_), kProbeSamples)) {}
+        judge_(evenly_spaced(samples, tuning::kRescaleJudgeSamples)),
+        probe_(evenly_spaced(without(samples, judge_), tuning::kRescaleSamples)) {}
 
   Result<Rescaled> run(const Graph& graph) {
     // Clones of a clone have its ids, so that what was seen of one serves the next.
@@ -37,15 +31,19 @@ class Rescaler {
     if (options_.weights_per_tensor || layers == Switch::On) {
       EC_CHECK_OK(attempt({Equalization::Layers, false},
                           {"equalize", false, 0, 0, "channels between neighbouring layers"}, layers,
-                          kWorthwhileDb));
+                          tuning::kRescaleGain));
       EC_CHECK_OK(attempt({Equalization::Layers, true},
                           {"equalize-bounds", false, 0, 0, "relu6 with a bound per channel"},
-                          layers == Switch::Off ? Switch::Off : Switch::Auto, kWorthOperationsDb));
+                          layers == Switch::Off ? Switch::Off : Switch::Auto,
+                          tuning::kRescaleBoundsGain));
     }
     EC_CHECK_OK(attempt({Equalization::Gains, false},
                         {"balance", false, 0, 0, "channels behind gains and gates"}, gains,
-                        kWorthwhileDb));
-    if (changed_) result_.graph = std::move(kept_);
+                        tuning::kRescaleGain));
+    if (changed_) {
+      result_.graph = std::move(kept_);
+      result_.reference = std::move(reference_);
+    }
     return std::move(result_);
   }
 
@@ -58,13 +56,14 @@ class Rescaler {
   Status attempt(const EqualizeOptions& how, MethodGain gain, Switch wanted, double worthwhile) {
     if (wanted == Switch::Off || scalable_edges(*kept_, how.what).empty()) return {};
     if (!best_) {
-      EC_TRY(best_, judge(*kept_));
+      EC_TRY(best_, judge(*kept_, reference_));
     }
     std::unique_ptr<Graph> changed = kept_->clone();
     const Plan plan = make_plan(*changed, target_, options_);
     EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
     if (tensors == 0) return {};
-    EC_TRY(const Judgement now, judge(*changed));
+    const auto reference = std::make_shared<ReferenceOutputs>();
+    EC_TRY(const Judgement now, judge(*changed, reference));
     gain.before_db = best_->sqnr_db;
     gain.after_db = now.sqnr_db;
     gain.note += fmt::format(", {} tensors", tensors);
@@ -72,6 +71,7 @@ class Rescaler {
     if (gain.applied) {
       // Operations that were added have ids that a clone of this graph need not keep.
       kept_ = changed->clone();
+      reference_ = reference;
       best_.reset();
       changed_ = true;
     }
@@ -87,8 +87,8 @@ class Rescaler {
       if (std::find(others.begin(), others.end(), sample) == others.end()) rest.push_back(sample);
     return rest.size() < others.size() ? std::vector<size_t>(samples.begin(), samples.end()) : rest;
   }
-  // Of everything quantised with the extremes that the probe sees.
-  Result<Judgement> judge(const Graph& graph) {
+  // Measures the graph with everything quantised, in ranges that hold what the probe samples show.
+  Result<Judgement> judge(const Graph& graph, const std::shared_ptr<ReferenceOutputs>& reference) {
     Plan plan = make_plan(graph, target_, options_);
     CalibrationOptions options;
     options.method = find_observer_method("minmax");
@@ -100,7 +100,7 @@ class Rescaler {
       plan = make_plan(graph, target_, planned);
     EC_TRY(const FormParams params, assign_parameters(graph, plan, judged.run.ranges));
     const LayerWeights weights = round_weights(graph, plan, params);
-    EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads));
+    EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads, reference));
     for (const size_t index : judge_) EC_CHECK_OK(trial->add_sample(*request_.samples, index));
     EC_TRY(const OutputError error, trial->measure(round_all(graph, plan, params, weights)));
     judged.sqnr_db = error.sqnr_db();
@@ -108,6 +108,7 @@ class Rescaler {
   }
 
   const TargetSpec& target_;
+  std::shared_ptr<ReferenceOutputs> reference_;  // of the kept graph
   const PlanOptions& options_;
   const QuantizeRequest& request_;
   const std::vector<size_t> judge_, probe_;
@@ -119,17 +120,10 @@ class Rescaler {
 
 }  // namespace
 
-Result<Rescaled> rescale_channels(const Graph& graph, const TargetSpec& target,
+Result<Rescaled> rescale_channels(const Graph& graph, std::shared_ptr<ReferenceOutputs> reference,
                                   const PlanOptions& options, const QuantizeRequest& request,
                                   std::span<const size_t> samples) {
-  return Rescaler(target, options, request, samples).run(graph);
-}
-
-std::vector<size_t> spread(std::span<const size_t> samples, size_t count) {
-  std::vector<size_t> chosen;
-  count = std::min(count, samples.size());
-  for (size_t i = 0; i < count; ++i) chosen.push_back(samples[i * samples.size() / count]);
-  return chosen;
+  return Rescaler(std::move(reference), options, request, samples).run(graph);
 }
 
 }  // namespace ec::quantize

@@ -4,44 +4,31 @@
 #include <optional>
 
 #include "ops/attrs.h"
+#include "ops/clamp.h"
 #include "ops/op_def.h"
 #include "quantize/fold_input/pixel_layers.h"
 #include "quantize/rescale/weight_index.h"
-#include "quantize/target/clip_bounds.h"
 
 namespace ec::quantize {
 namespace {
 
 bool is_relu6(const Operation& op) { return op.kind() == OpKind::Clip && has_relu6_bounds(op); }
 
-enum class Fused : uint8_t { Linear, Relu, Relu6, Other };
-
 template <class A>
-Fused fused_of(const A& attrs) {
-  switch (attrs.activation) {
-    case Activation::None:
-      return Fused::Linear;
-    case Activation::Relu:
-      return Fused::Relu;
-    case Activation::Relu6:
-      return Fused::Relu6;
-    case Activation::Clip:
-      if (attrs.act_alpha == 0.0f && attrs.act_beta == kRelu6Bound) return Fused::Relu6;
-      return attrs.act_alpha == 0.0f && std::isinf(attrs.act_beta) ? Fused::Relu : Fused::Other;
-    default:
-      return Fused::Other;
-  }
+std::optional<FusedClamp> clamp_in(const A& attrs) {
+  return fused_clamp(attrs.activation, attrs.act_alpha, attrs.act_beta);
 }
-Fused fused_activation(const Operation& op) {
+// The clamp that a layer carries; empty: another activation, or no layer.
+std::optional<FusedClamp> clamp_in_layer(const Operation& op) {
   switch (op.kind()) {
     case OpKind::Conv:
-      return fused_of(op.attrs_as<ConvAttrs>());
+      return clamp_in(op.attrs_as<ConvAttrs>());
     case OpKind::Gemm:
-      return fused_of(op.attrs_as<GemmAttrs>());
+      return clamp_in(op.attrs_as<GemmAttrs>());
     case OpKind::MatMul:
-      return fused_of(op.attrs_as<MatMulAttrs>());
+      return clamp_in(op.attrs_as<MatMulAttrs>());
     default:
-      return Fused::Other;
+      return std::nullopt;
   }
 }
 
@@ -84,9 +71,9 @@ class Finder {
   // that keep the scale of channels.
   std::optional<ScalableEdge> edge_behind(Operation* op) {
     ScalableEdge edge;
-    Fused fused = Fused::Linear;
-    if (!producers_of(op, edge, fused)) return std::nullopt;
-    if (fused == Fused::Relu6) edge.bounded = op;
+    FusedClamp clamp = FusedClamp::None;
+    if (!producers_of(op, edge, clamp)) return std::nullopt;
+    if (clamp == FusedClamp::Relu6) edge.bounded = op;
     Tensor* tensor = op->output();
     while (graph_.has_single_use(tensor)) {
       Operation* next = tensor->uses()[0].op;
@@ -106,16 +93,19 @@ class Finder {
   }
 
  private:
-  bool producers_of(Operation* op, ScalableEdge& edge, Fused& fused) {
+  bool producers_of(Operation* op, ScalableEdge& edge, FusedClamp& clamp) {
     if (op->outputs().size() != 1 || !op->output()->shape() || op->output()->shape()->rank() == 0)
       return false;
     if (what_ == Equalization::Gains) return affine(op, edge) || gate(op, edge);
     const std::optional<WeightIndex> index = weight_index(*op);
     // Factors would put pixels off their steps.
     if (!index || (op->input(0)->is_input() && picked_pixel_params(*op))) return false;
-    fused = fused_activation(*op);
-    if (fused == Fused::Other || !is_own_constant(op->input(1)) || op->input(3) != nullptr)
+    const std::optional<FusedClamp> fused = clamp_in_layer(*op);
+    // A lower bound of -1 would have to be scaled with every channel.
+    if (!fused || *fused == FusedClamp::ReluN1To1 || !is_own_constant(op->input(1)) ||
+        op->input(3) != nullptr)
       return false;
+    clamp = *fused;
     edge.channels = index->outputs;
     edge.made_by = op;
     edge.producers.push_back({op->input(1), index->output});

@@ -2,9 +2,8 @@
 // factor where they are made, multiplied by it where they are read.
 //
 //   Layers   between two layers with weights
-//   Gains    between the gain of a normalisation, or the gate of an attention over channels, and
-//   the
-//            layers behind it
+//   Gains    between the gain of a normalisation, or the gate of an attention over channels,
+//            and the layers behind it
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ struct WeightIndex {
   bool depthwise = false;
 };
 
-// Of convolutions with channels last and of linear layers, with constant weights as operand 1;
-// empty for everything else.
+// The index of a convolution with channels last or of a linear layer whose operand 1 holds constant
+// weights; empty for everything else.
 std::optional<WeightIndex> weight_index(const Operation& op);
 
 }  // namespace ec::quantize

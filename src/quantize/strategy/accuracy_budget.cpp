@@ -8,6 +8,7 @@
 #include "ops/op_def.h"
 #include "quantize/convert/convert.h"
 #include "quantize/trial/rounded_run.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/correct_bias.h"
 
 namespace ec::quantize {
@@ -77,7 +78,7 @@ class Search {
     return best;
   }
 
-  // Those that nothing was made of yet.
+  // Corrected biases for the layers whose weights no method has changed yet.
   LayerWeights corrected_weights() const {
     LayerWeights corrected = correct_biases(given_.graph, result_.plan, given_.run, given_.weights);
     for (size_t id = 0; id < corrected.size(); ++id)
@@ -116,10 +117,10 @@ class Search {
     EC_TRY(const Conversion simulated,
            convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     EC_TRY(const AccuracyReport accuracy,
-           measure_accuracy({given_.graph, r.plan, simulated, r.params, given_.run.needed},
-                            *given_.samples, given_.held_out, given_.threads));
+           measure_outputs(given_.graph, *simulated.graph, *given_.samples, given_.held_out,
+                           given_.threads, reference_));
     Outcome outcome;
-    outcome.sqnr_db = 120;
+    outcome.sqnr_db = tuning::kBestSqnr;
     for (const OutputAccuracy& output : accuracy.outputs) {
       outcome.sqnr_db = std::min(outcome.sqnr_db, output.error.sqnr_db());
       if (output.top1_agreement)
@@ -150,6 +151,7 @@ class Search {
   std::vector<uint32_t> layers_;              // that can be raised, the worst first
   std::map<uint32_t, uint32_t> followed_by_;  // the softmax that is raised with a layer
   LayerWeights weights_;                      // with which they are tried
+  ReferenceOutputs reference_;                // of the samples that judge
   BudgetResult result_;
 };
 

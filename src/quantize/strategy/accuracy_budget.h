@@ -4,7 +4,8 @@
 
 #include <functional>
 
-#include "quantize/strategy/strategy.h"
+#include "quantize/measure/accuracy.h"
+#include "quantize/request.h"
 #include "quantize/weights/weights.h"
 
 namespace ec::quantize {
@@ -15,7 +16,7 @@ struct BudgetSearch {
   const PlanOptions& options;
   const CalibrationRun& run;
   const LayerWeights& weights;       // of the plan without raised layers
-  const std::vector<double>& noise;  // by operation id: what each layer costs by itself
+  const std::vector<double>& noise;  // by operation id: noise that each layer makes by itself
   bool may_correct_biases = true;
   // Weights rounded for the results of their layers; empty: not to be tried.
   std::function<Result<LayerWeights>()> adapt = {};

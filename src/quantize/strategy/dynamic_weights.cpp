@@ -4,46 +4,44 @@
 #include <map>
 
 #include "ops/attrs.h"
-#include "quantize/rescale/rescale.h"
-#include "quantize/strategy/weight_only_run.h"
+#include "quantize/strategy/weight_only.h"
+#include "quantize/strategy/weight_store.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/weights.h"
 
-namespace ec::quantize {
+namespace ec::quantize::weight_only {
 namespace {
 
-// Smaller weights stay as they are: rounding what they are multiplied with costs more than it
-// saves (TensorFlow's bound).
-constexpr int64_t kFewestWeights = 1024;
-
-class DynamicRun final : public StoredWeightsRun {
+class DynamicWeights {
  public:
-  using StoredWeightsRun::StoredWeightsRun;
+  explicit DynamicWeights(QuantizeContext& context) : request_(context.request), store_(context) {}
 
- private:
-  Status store() override {
-    for (Operation* op : graph().topological()) {
-      WeightRule rule = request().target->describe_weights(*op);
+  Status run() {
+    for (Operation* op : store_.graph().topological()) {
+      WeightRule rule = request_.target->describe_weights(*op);
       if (rule.use == WeightUse::None || op->output()->dtype() != DType::F32) continue;
-      if (request().weights_per_tensor) rule.axis = -1;
+      if (request_.weights_per_tensor) rule.axis = -1;
       std::string reason = refuse(*op, rule);
       if (!reason.empty()) {
-        keep(*op, std::move(reason));
+        store_.keep(*op, std::move(reason));
         continue;
       }
-      ++report().integer_ops;
+      ++store_.report().integer_ops;
       for (const size_t i : rule.operands) {
         if (op->input(i) == nullptr) continue;
         EC_TRY(Tensor * stored, stored_form(op->input(i), rule));
-        replace_operand(op, i, stored);
+        store_.replace_operand(op, i, stored);
       }
       if (rule.use == WeightUse::Read) round_rows_with_zero_points(op);
       if (rule.use == WeightUse::Moved) EC_CHECK_OK(dequantize_result(op));
     }
+    store_.finish();
     return {};
   }
 
+ private:
   std::string refuse(const Operation& op, const WeightRule& rule) const {
-    std::string reason = kept_by_name(op);
+    std::string reason = store_.kept_by_name(op);
     int64_t elements = 0;
     for (const size_t i : rule.operands) {
       const Tensor* operand = op.input(i);
@@ -54,8 +52,8 @@ class DynamicRun final : public StoredWeightsRun {
       range_of(operand->values<float>(), finite);
       if (!finite) return "a constant operand holds infinity or not-a-number";
     }
-    if (reason.empty() && elements < kFewestWeights)
-      return fmt::format("it has fewer than {} weights", kFewestWeights);
+    if (reason.empty() && elements < tuning::kFewestDynamicWeights)
+      return fmt::format("it has fewer than {} weights", tuning::kFewestDynamicWeights);
     return reason;
   }
 
@@ -66,7 +64,8 @@ class DynamicRun final : public StoredWeightsRun {
     if (rule.use != WeightUse::Dequantized) return integers;
     Tensor*& floats = floats_[integers];
     if (floats == nullptr) {
-      EC_TRY(floats, graph().add_single(OpKind::Dequantize, {integers}, Attrs(DequantizeAttrs{})));
+      EC_TRY(floats,
+             store_.graph().add_single(OpKind::Dequantize, {integers}, Attrs(DequantizeAttrs{})));
     }
     return floats;
   }
@@ -79,9 +78,9 @@ class DynamicRun final : public StoredWeightsRun {
         quantize_values<int8_t>(weights.values<float>(), shape, rounded.params, kLargestWeight);
     TensorType type(DType::I8, *weights.shape());
     type.quant = rounded.params;
-    Tensor* made = graph().add_constant(weights.name(), std::move(type),
-                                        Blob::copy_of(std::span<const int8_t>(rounded.values)));
-    record(weights, *made, real_weights(rounded, weights));
+    Tensor* made = store_.graph().add_constant(
+        weights.name(), std::move(type), Blob::copy_of(std::span<const int8_t>(rounded.values)));
+    store_.record(weights, *made, real_weights(rounded, weights));
     return made;
   }
 
@@ -89,7 +88,7 @@ class DynamicRun final : public StoredWeightsRun {
   void round_rows_with_zero_points(Operation* op) {
     const auto set = [&](auto attrs) {
       attrs.asymmetric_quantize_inputs = true;
-      graph().set_attrs(op, Attrs(attrs));
+      store_.graph().set_attrs(op, Attrs(attrs));
     };
     switch (op->kind()) {
       case OpKind::MatMul:
@@ -112,28 +111,26 @@ class DynamicRun final : public StoredWeightsRun {
     ec::OpSpec spec;
     spec.attrs = Attrs(DequantizeAttrs{});
     spec.location = op->location();
-    EC_TRY(Operation * floats,
-           graph().add_typed(OpKind::Dequantize, {result}, std::move(spec), {result->type()}));
-    graph().replace_all_uses(result, floats->output());
-    graph().set_operand(floats, 0, result);
+    EC_TRY(Operation * floats, store_.graph().add_typed(OpKind::Dequantize, {result},
+                                                        std::move(spec), {result->type()}));
+    store_.graph().replace_all_uses(result, floats->output());
+    store_.graph().set_operand(floats, 0, result);
     TensorType type = result->type();
     type.dtype = DType::I8;
     type.quant = op->input(0)->type().quant;
-    graph().set_type(result, std::move(type));
+    store_.graph().set_type(result, std::move(type));
     return {};
   }
 
   std::map<std::pair<const Tensor*, int32_t>, Tensor*> integers_;  // looked up, never iterated
   std::map<const Tensor*, Tensor*> floats_;                        // looked up, never iterated
+
+  const QuantizeRequest& request_;
+  WeightStore store_;
 };
 
 }  // namespace
 
-Result<QuantizeResult> run_dynamic(const Graph& graph, const QuantizeRequest& request,
-                                   DiagnosticSink& sink) {
-  if (request.target->describe_weights == nullptr)
-    return not_on_target(request, "operations on floats with 8-bit weights");
-  return DynamicRun(graph, request, sink, "dynamic").run();
-}
+Status store_dynamic(QuantizeContext& context) { return DynamicWeights(context).run(); }
 
-}  // namespace ec::quantize
+}  // namespace ec::quantize::weight_only

@@ -4,44 +4,45 @@
 #include <map>
 
 #include "ops/attrs.h"
-#include "quantize/strategy/weight_only_run.h"
+#include "quantize/strategy/weight_only.h"
+#include "quantize/strategy/weight_store.h"
+#include "quantize/tuning.h"
 #include "quantize/weights/weights.h"
 #include "support/small_float.h"
 
-namespace ec::quantize {
+namespace ec::quantize::weight_only {
 namespace {
 
-// Below this the conversion in front of a constant takes more room than 16 bits save.
-constexpr int64_t kFewestHalves = 64;
 constexpr float kLargestHalf = 65504.0f;
 
-class Float16Run final : public StoredWeightsRun {
+class Float16Weights {
  public:
-  using StoredWeightsRun::StoredWeightsRun;
+  explicit Float16Weights(QuantizeContext& context) : store_(context) {}
 
- private:
-  Status store() override {
-    for (Operation* op : graph().topological()) {
+  Status run() {
+    for (Operation* op : store_.graph().topological()) {
       bool any = false;
       for (size_t i = 0; i < op->inputs().size(); ++i) {
         const Tensor* operand = op->input(i);
-        if (!is_float_constant(operand) || elements_of(operand) < kFewestHalves) continue;
-        std::string reason = kept_by_name(*op);
+        if (!is_float_constant(operand) || elements_of(operand) < tuning::kFewestHalves) continue;
+        std::string reason = store_.kept_by_name(*op);
         if (reason.empty() && !fits(operand->values<float>()))
           reason = fmt::format("'{}' has values beyond what 16 bits hold", operand->name());
         if (!reason.empty()) {
-          keep(*op, std::move(reason));
+          store_.keep(*op, std::move(reason));
           break;
         }
         EC_TRY(Tensor * wide, widened(op->input(i)));
-        replace_operand(op, i, wide);
+        store_.replace_operand(op, i, wide);
         any = true;
       }
-      report().integer_ops += any;
+      store_.report().integer_ops += any;
     }
+    store_.finish();
     return {};
   }
 
+ private:
   static bool fits(std::span<const float> values) {
     bool finite = true;
     const Range range = range_of(values, finite);
@@ -59,24 +60,22 @@ class Float16Run final : public StoredWeightsRun {
       rounded.push_back(half_to_float(halves.back()));
     }
     Tensor* stored =
-        graph().add_constant(weights->name(), TensorType(DType::F16, *weights->shape()),
-                             Blob::copy_of(std::span<const uint16_t>(halves)));
-    record(*weights, *stored, rounded);
+        store_.graph().add_constant(weights->name(), TensorType(DType::F16, *weights->shape()),
+                                    Blob::copy_of(std::span<const uint16_t>(halves)));
+    store_.record(*weights, *stored, rounded);
     CastAttrs attrs;
     attrs.to = DType::F32;
-    EC_TRY(wide, graph().add_single(OpKind::Cast, {stored}, Attrs(attrs)));
+    EC_TRY(wide, store_.graph().add_single(OpKind::Cast, {stored}, Attrs(attrs)));
     return wide;
   }
 
   std::map<const Tensor*, Tensor*> widened_;  // looked up, never iterated
+
+  WeightStore store_;
 };
 
 }  // namespace
 
-Result<QuantizeResult> run_float16(const Graph& graph, const QuantizeRequest& request,
-                                   DiagnosticSink& sink) {
-  if (!request.target->has_float16) return not_on_target(request, "weights of 16-bit floats");
-  return Float16Run(graph, request, sink, "float16").run();
-}
+Status store_float16(QuantizeContext& context) { return Float16Weights(context).run(); }
 
-}  // namespace ec::quantize
+}  // namespace ec::quantize::weight_only

@@ -12,10 +12,10 @@
 namespace ec::quantize {
 
 // Scales of weights by the source name of the layer that reads them. Passes fold the integers into
-// real weights and turn them; the order of output channels stays.
+// real weights and transpose them; the order of output channels stays.
 using RecordedWeights = std::map<std::string, QuantParams>;
 
-// Of an imported graph, before passes.
+// The scales of an imported graph, before passes.
 RecordedWeights record_weights(const Graph& graph);
 
 // Brings an imported graph into the form that passes and run_qat know: real weights instead of

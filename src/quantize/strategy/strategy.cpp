@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "quantize/strategy/context.h"
 #include "quantize/strategy/ptq.h"
 #include "quantize/strategy/qat.h"
 #include "quantize/strategy/weight_only.h"
@@ -10,40 +13,53 @@
 namespace ec::quantize {
 namespace {
 
-const Strategy kStrategies[] = {
+constexpr Strategy kStrategies[] = {
     {.name = "ptq",
-     .summary = "int8 weights and activations, ranges measured on calibration data",
-     .steps = ptq_steps(),
      .alias = "int8",
-     .run = run_ptq},
+     .summary = "int8 weights and activations, ranges measured on calibration data",
+     .steps = ptq::kSteps,
+     .begin = ptq::begin},
     {.name = "a16w8",
      .summary = "int16 activations and int8 weights, ranges measured on calibration data",
-     .steps = ptq_steps(),
-     .wide_activations = true,
-     .run = run_a16w8},
+     .steps = ptq::kSteps,
+     .begin = ptq::begin,
+     .wide_activations = true},
     {.name = "qat",
      .summary = "integers with the scales and zero points that the model carries",
-     .steps = qat_steps(),
+     .steps = qat::kSteps,
+     .begin = qat::begin,
      .samples = SampleUse::Unused,
-     .keeps_carried_parameters = true,
-     .run = run_qat},
+     .uses_recorded_parameters = true},
     {.name = "dynamic",
      .summary = "int8 weights; float activations that are rounded at run time",
-     .steps = stored_weights_steps(),
+     .steps = weight_only::kDynamicSteps,
+     .begin = weight_only::begin_dynamic,
      .samples = SampleUse::Optional,
-     .float_activations = true,
-     .run = run_dynamic},
+     .float_activations = true},
     {.name = "float16",
+     .alias = "fp16",
      .summary = "weights stored as 16-bit floats",
-     .steps = stored_weights_steps(),
+     .steps = weight_only::kFloat16Steps,
+     .begin = weight_only::begin_float16,
      .samples = SampleUse::Optional,
      .float_activations = true,
-     .integer_weights = false,
-     .alias = "fp16",
-     .run = run_float16},
+     .integer_weights = false},
 };
 
 }  // namespace
+
+Result<QuantizeResult> Strategy::run(const Graph& graph, const QuantizeRequest& request,
+                                     DiagnosticSink& sink) const {
+  QuantizeContext context(*this, graph, request, sink);
+  if (begin != nullptr) EC_CHECK_OK(begin(context));
+  for (const Step& step : steps) {
+    const auto start = std::chrono::steady_clock::now();
+    EC_CHECK_OK(step.run(context));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    context.report().steps.push_back({std::string(step.name), took.count()});
+  }
+  return std::move(context.result);
+}
 
 std::span<const Strategy> all_strategies() { return kStrategies; }
 

@@ -87,7 +87,7 @@ struct TargetSpec {
   // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
   std::string_view io_type = "float";
   OpRule (*describe)(const Operation& op, Width width) = nullptr;
-  // Of operations that compute on floats; null where the target has none with integer weights.
+  // How operations that compute on floats take integer weights; null where the target has none.
   WeightRule (*describe_weights)(const Operation& op) = nullptr;
   // Float constants may be stored with 16 bits.
   bool has_float16 = false;

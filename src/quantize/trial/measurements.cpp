@@ -219,7 +219,7 @@ Json json_of(const LayerWeights& weights, const LayerWeights& before) {
                       {"values", base64_encode(std::as_bytes(std::span(weights[id]->values)))}});
   return list;
 }
-// Empty where the JSON does not fit.
+// The weights that a record holds; empty where it does not fit the layers.
 LayerWeights weights_from(const Json& json, const LayerWeights& before) {
   LayerWeights weights = before;
   for (const Json& entry : json) {

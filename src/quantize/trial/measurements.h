@@ -1,5 +1,5 @@
-// What a strategy measured on samples, in the order of its questions: recorded, and played back in
-// place of the samples. Strategies decide by these numbers alone, so that the same answers give the
+// The measurements that a strategy made on samples, in order: recorded, and played back in place of
+// the samples. Strategies decide by these numbers alone, so that the same answers give the
 // same result.
 #pragma once
 
@@ -25,7 +25,7 @@ class Measurements {
   Measurements(Measurements&&) noexcept;
   Measurements& operator=(Measurements&&) noexcept;
 
-  // Of a file that text() made; `file` is its name for errors. Errors: CorruptFile.
+  // Reads a file that text() made; `file` is its name for errors. Errors: CorruptFile.
   static Result<Measurements> parse(std::string_view text, std::string file);
   std::string text() const;  // JSON
 

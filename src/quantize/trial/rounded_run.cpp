@@ -29,7 +29,7 @@ Value copy_of(const MutableView& value) {
                Blob::copy_of(std::span<const std::byte>(value.data, value.bytes())));
 }
 
-// Of a constant that an integer operation reads beside its weights.
+// The form of a constant operand that is an activation; empty for weights, biases and others.
 std::optional<FormId> constant_form(const Operation& op, size_t operand, const Plan& plan) {
   const Tensor* tensor = op.input(operand);
   const OpPlan& entry = plan.of(&op);

@@ -20,19 +20,19 @@ struct Rounding {
   // By operation id; null: exact weights.
   std::vector<const IntegerWeights*> weights;
 };
-// Everything that the plan makes integer.
+// Rounds everything that the plan makes integer.
 Rounding round_all(const Graph& graph, const Plan& plan, const FormParams& params,
                    const LayerWeights& weights);
 
-// What an output is judged by: itself, or what enters the softmax that makes it, where an error
-// counts alike whether the network is sure of its answer or not.
+// The tensor that an output is judged by: the output itself, or the operand of the softmax that
+// makes it, where an error counts alike whether the network is sure of its answer or not.
 struct JudgedTensor {
   const Tensor* tensor = nullptr;
   std::optional<size_t> softmax_axis;
 };
 std::vector<JudgedTensor> judged_outputs(const Graph& graph);
 
-// In place: to the nearest step and back, saturated.
+// Rounds values, in place, to the nearest step that the type has.
 void round_to_steps(std::span<float> values, const QuantParams& params, DType dtype);
 
 // The graph with the real values of integer weights and other constants in it, for runs that round

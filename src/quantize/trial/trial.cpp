@@ -7,18 +7,10 @@
 #include "ops/macs.h"
 #include "quantize/measure/class_scores.h"
 #include "quantize/trial/measurements.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 namespace {
-
-// Up to this, threads spend more time on waiting for each other than on the work of one run. Each
-// runner has packed weights and activations of its own, so that there are not many of them.
-constexpr double kSmallRun = 1e9;
-constexpr int kMostRunners = 8;
-
-// A softmax with this many lists of scores for each sample: over the samples of a trial hundreds of
-// predictions. The few of a classifier, most of them sure, say less than the noise of all scores.
-constexpr size_t kManyPredictions = 16;
 
 // A sum over samples and its typical term.
 class Average {
@@ -74,7 +66,7 @@ double cost_of(const Operation& op) {
   double elements = 0;
   for (const Tensor* output : op.outputs())
     elements += static_cast<double>(output->type().num_elements().value_or(0));
-  return kCostOfElement * elements + static_cast<double>(count_macs(op).value_or(0));
+  return tuning::kCostOfElement * elements + static_cast<double>(count_macs(op).value_or(0));
 }
 
 double cost_of_run(const Graph& graph) {
@@ -84,9 +76,8 @@ double cost_of_run(const Graph& graph) {
 }
 
 double OutputError::sqnr_db() const {
-  constexpr double kBest = 120;
-  if (judged <= 0) return kBest;
-  return signal <= 0 ? 0 : std::min(kBest, 10 * std::log10(signal / judged));
+  if (judged <= 0) return tuning::kBestSqnr;
+  return signal <= 0 ? 0 : std::min(tuning::kBestSqnr, 10 * std::log10(signal / judged));
 }
 
 OutputError sum_of(std::span<const OutputError> subsets) {
@@ -99,10 +90,12 @@ OutputError sum_of(std::span<const OutputError> subsets) {
   return sum;
 }
 
-Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads) {
-  std::unique_ptr<Trial> trial(new Trial(graph, plan));
-  const bool small = cost_of_run(graph) <= kSmallRun;
-  trial->team_ = std::make_unique<kernels::ThreadPool>(small ? std::min(threads, kMostRunners) : 1);
+Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads,
+                                             std::shared_ptr<ReferenceOutputs> reference) {
+  std::unique_ptr<Trial> trial(new Trial(graph, plan, std::move(reference)));
+  const bool small = cost_of_run(graph) <= tuning::kSmallRun;
+  trial->team_ =
+      std::make_unique<kernels::ThreadPool>(small ? std::min(threads, tuning::kMostRunners) : 1);
   for (int i = 0; i < trial->team_->threads(); ++i) {
     EC_TRY(auto runner,
            RoundedRunner::create(graph, plan,
@@ -116,11 +109,8 @@ Status Trial::add_sample(SampleSource& source, size_t index, double weight) {
   measurements_ = source.measurements();
   if (measurements_ != nullptr && measurements_->playing()) return ++num_samples_, Status();
   EC_TRY(std::vector<Value> sample, source.read(index));
-  return add_sample(std::move(sample), weight);
-}
-
-Status Trial::add_sample(std::vector<Value> sample, double weight) {
-  EC_TRY(std::vector<Value> outputs, runners_[0]->run_exact(sample));
+  EC_TRY(std::vector<Value> outputs,
+         reference_->of(index, [&] { return runners_[0]->run_exact(sample); }));
   samples_.push_back(std::move(sample));
   weights_.push_back(weight);
   expected_.push_back(std::move(outputs));
@@ -137,19 +127,18 @@ void Trial::keep_samples(size_t count) {
 }
 
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
-               const Worthwhile& worthwhile) {
+               const tuning::NoiseFactors& wanted) {
   double noise = 0, noise_before = 0;
   for (size_t i = 0; i < now.size(); ++i) {
-    if (now[i].judged > worthwhile.subset * before[i].judged) return false;
+    if (now[i].judged > wanted.subset * before[i].judged) return false;
     noise += now[i].judged;
     noise_before += before[i].judged;
   }
-  return noise < worthwhile.total * noise_before;
+  return noise < wanted.total * noise_before;
 }
 
 size_t Trial::num_subsets() const {
-  constexpr size_t kMostSubsets = 4, kSamplesPerSubset = 4;
-  return std::clamp<size_t>(num_samples_ / kSamplesPerSubset, 1, kMostSubsets);
+  return std::clamp<size_t>(num_samples_ / tuning::kSamplesPerSubset, 1, tuning::kMostSubsets);
 }
 size_t Trial::subset_size(size_t subset) const {
   return (num_samples_ + num_subsets() - 1 - subset) / num_subsets();
@@ -178,7 +167,7 @@ Status Trial::prepare(const Rounding& rounding) {
   return {};
 }
 
-// Of one output over several samples.
+// The error of one output over several samples.
 class Trial::ErrorOfOutput {
  public:
   void add(const SampleError& sample, double of) {
@@ -215,7 +204,7 @@ Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Ro
     }
     if (judged_[i].softmax_axis)
       if (const auto lists = score_lists(expected.shape, judged_[i].softmax_axis);
-          lists && lists->rows * lists->inner >= kManyPredictions)
+          lists && lists->rows * lists->inner >= tuning::kManyPredictions)
         errors[i].divergence = divergence_of(a, b, *lists);
   }
   return errors;

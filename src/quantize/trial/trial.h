@@ -1,6 +1,6 @@
-// What one layer, or one choice of a range, costs at the outputs: samples run through the float
-// graph with chosen tensors and weights rounded. Nothing is rebuilt between runs, so that many
-// choices can be tried.
+// Trial runs: samples go through the float graph with chosen tensors and weights rounded, to see
+// what one layer or one choice of a range costs at the outputs. Nothing is rebuilt between runs, so
+// that many choices can be tried.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "quantize/calibration/sample_source.h"
+#include "quantize/trial/reference_outputs.h"
 #include "quantize/trial/rounded_run.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
 
@@ -26,43 +28,43 @@ struct OutputError {
 };
 OutputError sum_of(std::span<const OutputError> subsets);
 
-// What a choice has to reach: the noise of all parts lowered by the first factor, of none raised by
-// more than the second. What clips a rare large value looks good wherever that value does not come.
-struct Worthwhile {
-  double total = 0.97, subset = 1.02;
-};
+// Whether a change is worth keeping: `now` and `before` hold an error for each subset of samples.
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
-               const Worthwhile& worthwhile);
+               const tuning::NoiseFactors& wanted);
 
 class Trial {
  public:
-  // Small networks run one sample per thread, large ones one sample with all threads.
-  static Result<std::unique_ptr<Trial>> create(const Graph& graph, const Plan& plan, int threads);
+  // Small networks run one sample per thread, large ones one sample with all threads. `reference`
+  // holds the exact outputs of `graph`, shared with other trials of the same graph.
+  static Result<std::unique_ptr<Trial>> create(const Graph& graph, const Plan& plan, int threads,
+                                               std::shared_ptr<ReferenceOutputs> reference);
 
-  // Keeps the sample and the exact outputs for it. `weight`: how many samples it stands for.
-  Status add_sample(std::vector<Value> sample, double weight = 1);
-  // Of a source; where that plays measurements back, nothing is read or run.
+  // Keeps the sample and the exact outputs for it. `weight`: how many samples it stands for. Where
+  // the source plays measurements back, nothing is read or run.
   Status add_sample(SampleSource& source, size_t index, double weight = 1);
   size_t samples() const { return num_samples_; }
   void keep_samples(size_t count);  // drops those beyond
 
-  // Over all samples added.
+  // The error over all samples added.
   Result<OutputError> measure(const Rounding& rounding);
-  // Into how many parts the samples fall, and the error of one.
+  // The samples fall into subsets, each with an error of its own.
   size_t num_subsets() const;
   size_t subset_size(size_t subset) const;
   Result<OutputError> measure_subset(const Rounding& rounding, size_t subset);
 
  private:
-  Trial(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), judged_(judged_outputs(graph)) {}
+  Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference)
+      : graph_(graph),
+        plan_(plan),
+        judged_(judged_outputs(graph)),
+        reference_(std::move(reference)) {}
   Result<OutputError> measure_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Result<OutputError> run_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Status prepare(const Rounding& rounding);
-  // Of one output and sample.
+  // The error of one output and sample.
   struct SampleError {
     double noise = 0, signal = 0;
-    // Of probabilities, as a share of what knowing nothing would lose; where they are many.
+    // Divergence of probabilities where they are many, as a share of that of a uniform guess.
     std::optional<double> divergence;
   };
   Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
@@ -72,19 +74,19 @@ class Trial {
   const Graph& graph_;
   const Plan& plan_;
   const std::vector<JudgedTensor> judged_;
-  std::unique_ptr<kernels::ThreadPool> team_;            // of those that run samples
+  std::shared_ptr<ReferenceOutputs> reference_;
+  std::unique_ptr<kernels::ThreadPool> team_;            // runs samples side by side
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one
   Measurements* measurements_ = nullptr;
   size_t num_samples_ = 0;
   std::vector<std::vector<Value>> samples_;  // empty where measurements are played back
-  std::vector<double> weights_;              // of the samples
+  std::vector<double> weights_;              // by sample
   std::vector<std::vector<Value>> expected_;
 };
 
-// An element that is only moved or rounded costs about as much as this many products.
-constexpr double kCostOfElement = 8;
-// Multiplications and moved elements, about, of an operation and of one run of a graph.
+// The cost of an operation, and of one run of a graph: multiplications, and moved elements as
+// tuning::kCostOfElement of them each.
 double cost_of(const Operation& op);
 double cost_of_run(const Graph& graph);
 

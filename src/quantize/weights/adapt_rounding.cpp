@@ -5,13 +5,11 @@
 #include <numeric>
 
 #include "quantize/trial/measurements.h"
+#include "quantize/tuning.h"
 #include "runtime/kernels/thread_pool.h"
 
 namespace ec::quantize {
 namespace {
-
-// Covariances that are held at a time.
-constexpr size_t kMostBytes = size_t{192} << 20;
 
 // How far the error of one weight can be made up for by those that are rounded after it.
 class Compensation {
@@ -38,7 +36,7 @@ class Compensation {
     std::vector<double> diagonal(depth), line(depth);
     for (size_t i = 0; i < depth; ++i) {
       float* factors = row(i);
-      double rest = variance(order_[i]) + 1e-2 * usual;
+      double rest = variance(order_[i]) + tuning::kCovarianceDamping * usual;
       for (size_t j = 0; j < i; ++j) {
         const double value = trust * moment(order_[i], order_[j]) - dot(line.data(), row(j), j);
         // line holds L D while the row is made.
@@ -46,7 +44,7 @@ class Compensation {
         factors[j] = diagonal[j] > 0 ? static_cast<float>(value / diagonal[j]) : 0.0f;
         rest -= value * static_cast<double>(factors[j]);
       }
-      diagonal[i] = std::max(rest, 1e-6 * usual);
+      diagonal[i] = std::max(rest, tuning::kLeastVariance * usual);
     }
   }
 
@@ -116,7 +114,7 @@ void adapt_layer(const WeightRows& rows, std::span<const float> exact, const Inp
   weights.adjusted = true;
 }
 
-// Empty where the layer keeps its weights.
+// How the weights of a layer that can be adapted are laid out; empty: the layer keeps its weights.
 std::optional<WeightRows> adaptable_rows(const Operation& op, const LayerWeights& weights,
                                          const AdaptRoundingOptions& options) {
   if (!weights[op.id()] || weights[op.id()]->operand != 1) return std::nullopt;
@@ -146,7 +144,7 @@ Result<LayerWeights> adapt_layers(const Graph& graph, const LayerWeights& weight
     const std::optional<WeightRows> rows = adaptable_rows(*op, weights, options);
     if (!rows) continue;
     const size_t needed = rows->groups * rows->depth * rows->depth * 2 * sizeof(float);
-    if (!layers.empty() && bytes + needed > kMostBytes) EC_CHECK_OK(flush());
+    if (!layers.empty() && bytes + needed > tuning::kCovarianceBytes) EC_CHECK_OK(flush());
     layers.push_back(op);
     bytes += needed;
   }

@@ -5,6 +5,7 @@
 // (Frantar et al., "GPTQ").
 #pragma once
 
+#include "quantize/tuning.h"
 #include "quantize/weights/layer_inputs.h"
 #include "quantize/weights/weights.h"
 
@@ -12,8 +13,7 @@ namespace ec::quantize {
 
 struct AdaptRoundingOptions {
   LayerInputsOptions inputs;
-  // Layers with more products per result keep their weights: the work grows with the square.
-  size_t most_depth = 4608;
+  size_t most_depth = tuning::kMostAdaptDepth;  // products per result; deeper layers are left
 };
 
 // Multiplications it takes, about.

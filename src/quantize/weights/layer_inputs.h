@@ -1,5 +1,5 @@
-// What a layer multiplies its weights with: mean and covariance of the values under its window,
-// over samples. Memory is bounded by the layers asked for, not by the samples.
+// Mean and covariance of the values that a layer multiplies with its weights (those under its
+// window), over samples. Memory is bounded by the layers asked for, not by the samples.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "quantize/calibration/sample_source.h"
+#include "quantize/tuning.h"
 #include "support/result.h"
 
 namespace ec::quantize {
@@ -24,7 +25,8 @@ struct WeightRows {
   }
   size_t group_of(size_t row) const { return row / (rows / groups); }
 };
-// Of convolutions with channels last and of linear layers with constant weights; empty for others.
+// The layout of the weights of a convolution with channels last or of a linear layer; empty for
+// other operations and weights that are not constant.
 std::optional<WeightRows> weight_rows(const Operation& op);
 
 struct InputMoments {
@@ -35,7 +37,7 @@ struct InputMoments {
 };
 
 struct LayerInputsOptions {
-  size_t positions = 4096;  // of each layer's window, over all samples
+  size_t positions = tuning::kAdaptPositions;  // of each layer's window, over all samples
   int threads = 1;
 };
 

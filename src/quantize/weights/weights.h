@@ -9,7 +9,7 @@
 
 namespace ec::quantize {
 
-// Weights are used from -127 to 127: symmetric, as TFLite wants them.
+// Integer weights lie between -127 and 127: symmetric, so that -128 stays unused.
 inline constexpr int64_t kLargestWeight = 127;
 
 struct IntegerWeights {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/clamp.h"
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "ops/strided_copy.h"
@@ -55,21 +56,19 @@ bool takes_activation(OpKind kind, bool fuse_pools) {
 }  // namespace
 
 std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta) {
-  switch (kind) {
-    case Activation::None:
+  const std::optional<FusedClamp> clamp = fused_clamp(kind, alpha, beta);
+  if (!clamp) return std::nullopt;
+  switch (*clamp) {
+    case FusedClamp::None:
       return ActivationFunctionType::NONE;
-    case Activation::Relu:
+    case FusedClamp::Relu:
       return ActivationFunctionType::RELU;
-    case Activation::Relu6:
+    case FusedClamp::Relu6:
       return ActivationFunctionType::RELU6;
-    case Activation::Clip:
-      if (alpha == 0 && beta == 6) return ActivationFunctionType::RELU6;
-      if (alpha == -1 && beta == 1) return ActivationFunctionType::RELU_N1_TO_1;
-      if (alpha == 0 && std::isinf(beta) && beta > 0) return ActivationFunctionType::RELU;
-      return std::nullopt;
-    default:
-      return std::nullopt;
+    case FusedClamp::ReluN1To1:
+      return ActivationFunctionType::RELU_N1_TO_1;
   }
+  return std::nullopt;
 }
 
 // --- the graph -----------------------------------------------------------------------------------

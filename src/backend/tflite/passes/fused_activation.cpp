@@ -1,9 +1,8 @@
 // Activations and residuals that no operator of TFLite takes along: operations of their own.
 #include "backend/tflite/passes/fused_activation.h"
 
-#include <limits>
-
 #include "backend/tflite/passes/rules.h"
+#include "ops/clamp.h"
 
 namespace ec::passes {
 
@@ -39,20 +38,12 @@ Tensor* activated(Replacement& p, Tensor* x, const FusedActivation& a) {
 
 namespace {
 
-bool goes_into_file(const FusedActivation& a) {
-  if (a.kind == Activation::Clip)
-    return (a.alpha == 0 && a.beta == 6) || (a.alpha == -1 && a.beta == 1) ||
-           (a.alpha == 0 && a.beta == std::numeric_limits<float>::infinity());
-  return a.kind == Activation::None || a.kind == Activation::Relu || a.kind == Activation::Relu6;
-}
-
 template <class A>
 Result<bool> split_activation(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<A>();
   const bool residual = op->kind() == OpKind::Conv && op->input(3) != nullptr;
   if (has_quant(op)) return false;
-  if (!residual && goes_into_file({attrs.activation, attrs.act_alpha, attrs.act_beta}))
-    return false;
+  if (!residual && fused_clamp(attrs.activation, attrs.act_alpha, attrs.act_beta)) return false;
   Replacement p(r, op);
   Attrs plain = op->attrs();
   const FusedActivation taken = take_activation<A>(plain);
