@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/input_value.h"
 #include "ir/graph.h"
 #include "support/blob.h"
 #include "support/diagnostic.h"
@@ -24,6 +25,9 @@ struct ImportOptions {
   // size of -1 leaves the dimension as it is in the model.
   std::map<std::string, std::vector<int64_t>> input_shapes;
   std::map<std::string, int64_t> dims;  // sizes for symbolic dimensions, by name
+  // Values for inputs that are no data, by name: TorchScript parameters of type int, float, bool,
+  // str, None or a list of them, and any tensor input that becomes a constant.
+  InputValues input_values;
 };
 
 class Frontend {
