@@ -13,6 +13,7 @@
 #include "driver/statistics.h"
 #include "driver/targets.h"
 #include "driver/tflite_output.h"
+#include "frontend/default_sizes.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -57,8 +58,9 @@ Result<std::unique_ptr<Graph>> transform(const fs::path& model, const CompileOpt
   const auto start = Clock::now();
   EC_TRY(LoadedModel loaded, load_model(model, given, sink));
   report.load_ms = milliseconds_since(start);
-  if (report.target == "coral")
-    if (Status status = refuse_open_sizes(*loaded.graph); !status.ok())
+  // Device code and calibration need fixed sizes; other files may keep them open.
+  if (report.target == "coral" || wants_quantization(given))
+    if (Status status = bind_default_sizes(*loaded.graph, {}, sink); !status.ok())
       return std::move(status).error().file(model.string());
   report.before = summarize(*loaded.graph);
   EC_TRY(std::optional<quantize::FoldedInput> folded, fold_input(*loaded.graph, given));

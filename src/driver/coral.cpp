@@ -9,6 +9,7 @@
 #include "driver/quantize.h"
 #include "driver/targets.h"
 #include "formats/edgetpu/package.h"
+#include "frontend/default_sizes.h"
 #include "support/file.h"
 #include "writer/tflite/tflite.h"
 
@@ -109,20 +110,6 @@ std::vector<std::string> coral_rewrites(const PipelineReport& passes) {
   return run != nullptr ? run->stats.notes : std::vector<std::string>{};
 }
 
-Status refuse_open_sizes(const Graph& graph) {
-  for (const Tensor* input : graph.inputs()) {
-    if (input->type().is_static()) continue;
-    std::string symbol = "NAME";
-    if (input->shape())
-      for (const Dim& dim : *input->shape())
-        if (dim.is_symbol()) symbol = dim.symbol_name();
-    return Error(Code::DynamicShape, "input '" + input->name() + "' is " + input->type().text() +
-                                         ", the Edge TPU needs fixed sizes")
-        .hint("give them with --dim " + symbol + "=1 or --input-shape " + input->name() + ":1x...");
-  }
-  return {};
-}
-
 Result<bool> is_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& sink) {
   EC_TRY(const Blob file, map_file(path));
   if (!tflite::ModelFile::looks_like(file.bytes())) return false;
@@ -153,7 +140,7 @@ Status check_coral(const std::filesystem::path& path, const CompileOptions& give
   // What the Edge TPU compiler would see of any other model.
   EC_TRY(const TargetInfo* target, find_target("coral"));
   EC_TRY(LoadedModel model, load_model(path, given, sink));
-  EC_CHECK_OK(refuse_open_sizes(*model.graph));
+  EC_CHECK_OK(bind_default_sizes(*model.graph, {}, sink));
   const ImportedModel imported = remember_import(*model.graph);
   const CompileOptions options = with_strategy_of_model(given, imported, target->name);
   EC_CHECK_OK(prepare_import(*model.graph, options));

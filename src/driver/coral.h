@@ -33,8 +33,6 @@ std::vector<std::string> coral_rewrites(const PipelineReport& passes);
 
 Status check_coral(const std::filesystem::path& path, const CompileOptions& options,
                    CheckReport& report, DiagnosticSink& sink);
-// DynamicShape when sizes of inputs are open: the device's code has fixed sizes.
-Status refuse_open_sizes(const Graph& graph);
 // A TFLite file with code that only the device runs.
 Result<bool> is_edgetpu_code(const std::filesystem::path& path, DiagnosticSink& sink);
 // NotOnTarget for such a file.

@@ -5,6 +5,7 @@
 #include "driver/coral.h"
 #include "driver/coral_session.h"
 #include "driver/load.h"
+#include "driver/open_model.h"
 #include "driver/optimize.h"
 #include "driver/targets.h"
 #include "quantize/class_scores.h"
@@ -44,13 +45,19 @@ Result<OpenedSession> open_session(const std::filesystem::path& path, const Comp
   if (is_code) {
     EC_CHECK_OK(open_code(path, *model.graph, *target, options, opened));
   } else {
-    EC_TRY(opened.passes,
-           optimize(*model.graph, options, options.reference ? "none" : "runtime", sink));
+    const std::string pipeline = options.reference ? "none" : "runtime";
     SessionOptions session;
     session.threads = options.threads.value_or(1);
     session.reference = options.reference;
     session.profile = profile;
-    Result<std::unique_ptr<Session>> created = Session::create(std::move(model.graph), session);
+    const bool is_open = has_open_sizes(*model.graph);
+    if (!is_open) {
+      EC_TRY(opened.passes, optimize(*model.graph, options, pipeline, sink));
+    }
+    Result<std::unique_ptr<Session>> created =
+        is_open ? Session::create_open(make_open_model(std::move(model.graph), options, pipeline),
+                                       session)
+                : Session::create(std::move(model.graph), session);
     if (!created) return std::move(created).error().file(path.string());
     opened.session = std::move(*created);
   }
