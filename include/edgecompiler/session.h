@@ -101,6 +101,10 @@ class InferenceSession {
   BenchmarkResult benchmark(int64_t iterations = 100, int64_t warmup = 10,
                             const std::vector<InputTensor>& inputs = {});
 
+  // Sets state that the model keeps from run to run (LSTM, SVDF, variables, buffers) back to its
+  // initial values.
+  void reset();
+
   // Frees the model; later runs throw. Closing twice is fine.
   void close() noexcept;
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from . import _native
+from . import _native, runtime
 from ._compile import CompileResult, compile, evaluate, named_shapes, optimize
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
 from .ir import IRGraph
@@ -33,6 +33,7 @@ __all__ = [
     "optimize",
     "parse_ir",
     "print_ir",
+    "runtime",
 ]
 
 __version__: str = _native.__version__

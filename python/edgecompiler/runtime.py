@@ -60,6 +60,9 @@ class InferenceSession:
     input_shapes: sizes for open dimensions, by input name or position. threads: worker threads, 0 for one per core.
     optimize=False runs the graph as imported; reference=True uses only the reference kernels. A session may be used from
     several threads; runs are done one after the other.
+
+    A model with open sizes takes arrays of any of them: it is optimised once for every set of shapes. State that a model
+    keeps (LSTM states, variables, buffers that forward() writes) lives from run to run until reset().
     """
 
     def __init__(
@@ -118,6 +121,10 @@ class InferenceSession:
             raise ValueError(f"iterations must be at least 1, not {iterations}")
         packed = None if feeds is None else self._pack(feeds)
         return BenchmarkResult(iterations, **self._native.benchmark(iterations, warmup, packed))
+
+    def reset(self) -> None:
+        """Sets state that the model keeps from run to run (LSTM, SVDF, variables, buffers) back to its initial values."""
+        self._native.reset()
 
     def close(self) -> None:
         """Frees the model; the session can run no more. Closing twice is fine."""

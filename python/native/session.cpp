@@ -5,6 +5,7 @@
 
 #include "bindings.h"
 #include "buffers.h"
+#include "driver/open_model.h"
 #include "driver/optimize.h"
 #include "driver/session.h"
 #include "driver/specialize.h"
@@ -51,11 +52,14 @@ Result<SessionPtr> prepare(const Graph& graph, const CompileOptions& options,
   EC_TRY([[maybe_unused]] const TargetInfo* found, find_target(options.target));
   std::unique_ptr<Graph> copy = graph.clone();
   EC_CHECK_OK(specialize(*copy, options, sink));
-  EC_TRY([[maybe_unused]] const PipelineReport report,
-         optimize(*copy, options, options.reference ? "none" : "runtime", sink));
+  const std::string pipeline = options.reference ? "none" : "runtime";
   SessionOptions session_options;
   session_options.threads = options.threads.value_or(1);
   session_options.reference = options.reference;
+  if (has_open_sizes(*copy))
+    return Session::create_open(make_open_model(std::move(copy), options, pipeline),
+                                session_options);
+  EC_TRY([[maybe_unused]] const PipelineReport report, optimize(*copy, options, pipeline, sink));
   return Session::create(std::move(copy), session_options);
 }
 
@@ -183,6 +187,8 @@ void bind_session(py::module_& module) {
       .def("run_all_tensors", &run_all_tensors, py::arg("feeds"))
       .def("run", &run, py::arg("feeds"))
       .def("benchmark", &benchmark, py::arg("iterations"), py::arg("warmup"), py::arg("feeds"))
+      .def(
+          "reset", [](Session& session) { check_or_throw(session.reset()); }, Release())
       .def("close", &Session::close, Release());
 }
 

@@ -6,11 +6,7 @@
 
 namespace ec {
 
-inline ImportOptions import_options(const Options& options) {
-  ImportOptions result;
-  result.input_shapes = options.shapes("input-shape");
-  result.dims = options.sizes("dim");
-  return result;
-}
+// Usage: a value of --input-value that cannot be read.
+Result<ImportOptions> import_options(const Options& options);
 
 }  // namespace ec

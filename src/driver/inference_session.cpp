@@ -108,6 +108,10 @@ BenchmarkResult InferenceSession::benchmark(int64_t iterations, int64_t warmup,
           s.p99_ms,     s.min_ms,  s.max_ms, s.throughput_fps};
 }
 
+void InferenceSession::reset() {
+  if (const Status status = impl_->session->reset(); !status.ok()) raise(status.error(), {});
+}
+
 void InferenceSession::close() noexcept { impl_->session->close(); }
 
 }  // namespace ec

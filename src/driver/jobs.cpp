@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "driver/compilation.h"
+#include "driver/open_model.h"
+#include "driver/pass_runs.h"
 #include "quantize/measure/class_scores.h"
 #include "support/threads.h"
 
@@ -49,13 +51,19 @@ Status open_on_device(const Backend& owner, const CompiledModel& model, const st
 }
 
 Status open_here(Compilation& c, bool profile, OpenedSession& opened) {
-  EC_CHECK_OK(c.run());
   CompiledModel& model = c.models().front();
+  const bool is_open = has_open_sizes(*model.graph);
+  if (!is_open) EC_CHECK_OK(c.run());
   SessionOptions options;
   options.threads = static_cast<int>(c.options().integer_if("threads").value_or(1));
   options.reference = kRunsModel.has(c.verb()) && c.options().flag("reference");
   options.profile = profile;
-  Result<std::unique_ptr<Session>> session = Session::create(std::move(model.graph), options);
+  Result<std::unique_ptr<Session>> session =
+      is_open ? Session::create_open(make_open_model(c.registry(), std::move(model.graph),
+                                                     session_pipeline(c, model),
+                                                     session_pass_options(c)),
+                                     options)
+              : Session::create(std::move(model.graph), options);
   if (!session) return std::move(session).error().file(model.ref.name);
   opened.session = std::move(*session);
   opened.passes = std::move(model.report.passes);

@@ -1,11 +1,9 @@
 // import: the model becomes a graph, with the sizes that were given.
-#include <fmt/format.h>
-
 #include "driver/import_options.h"
 #include "driver/phases.h"
 #include "frontend/choose.h"
+#include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
-#include "support/strings.h"
 
 namespace ec {
 namespace {
@@ -61,24 +59,21 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   return frontend->import(*model.source, options, sink);
 }
 
-Status refuse_open_sizes(const Graph& graph, const Target& target) {
-  for (const Tensor* input : graph.inputs()) {
-    if (input->type().is_static()) continue;
-    std::string symbol = "NAME";
-    if (input->shape())
-      for (const Dim& dim : *input->shape())
-        if (dim.is_symbol()) symbol = dim.symbol_name();
-    return Error(Code::DynamicShape,
-                 fmt::format("input '{}' is {}, target '{}' needs fixed sizes", input->name(),
-                             input->type().text(), target.name()))
-        .hint(fmt::format("give them with --dim {}=1 or --input-shape {}:1x...", symbol,
-                          input->name()));
-  }
-  return {};
+// A compiled file has fixed sizes: an open batch becomes 1, the file's own default counts. Where the
+// target or calibration need every size, what remains is asked for; else it stays open.
+Status bind_sizes(const Compilation& c, Graph& graph) {
+  if (!kPlacesModel.has(c.verb()) && c.verb() != Verb::Quantize) return {};
+  const bool needed = c.target()->needs_fixed_sizes() || c.options().is_given("quantize");
+  DiagnosticSink sink;
+  Result<GivenShapes> shapes = default_shapes(graph, {}, sink);
+  if (!shapes && !needed) return {};
+  for (const Diagnostic& d : sink.diagnostics()) c.sink().report(d);
+  if (!shapes) return std::move(shapes).error();
+  return bind_shapes(graph, *shapes, c.sink());
 }
 
 Status import_model(Compilation& c, CompiledModel& model) {
-  const ImportOptions options = import_options(c.options());
+  EC_TRY(const ImportOptions options, import_options(c.options()));
   DiagnosticSink load;
   Result<std::unique_ptr<Graph>> graph = read_graph(c, model, options, load);
   const bool refused = !graph && c.verb() == Verb::Check && take_refused(load, model);
@@ -88,9 +83,8 @@ Status import_model(Compilation& c, CompiledModel& model) {
   if (!graph) return reported(std::move(graph).error(), model, c.sink());
   model.graph = std::move(*graph);
   model.passes.sink = &c.sink();
-  if (c.target() != nullptr && c.target()->needs_fixed_sizes())
-    if (Status status = refuse_open_sizes(*model.graph, *c.target()); !status.ok())
-      return reported(std::move(status).error(), model, c.sink());
+  if (Status status = bind_sizes(c, *model.graph); !status.ok())
+    return reported(std::move(status).error(), model, c.sink());
   model.report.before = summarize(*model.graph);
   return {};
 }

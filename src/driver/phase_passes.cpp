@@ -34,15 +34,24 @@ Status run_on_all(Compilation& c, std::string_view phase,
 
 }  // namespace
 
+PassManagerOptions session_pass_options(const Compilation& c) {
+  PassManagerOptions options;
+  if (!kRunsPasses.has(c.verb())) return options;
+  options.disabled = c.options().texts("disable-pass");
+  options.print_after = c.options().texts("print-after");
+  return options;
+}
+
+std::string session_pipeline(const Compilation& c, const CompiledModel& model) {
+  const TargetPipelines pipelines = pipelines_of(c, model);
+  return pipelines.optimise + "," + pipelines.legalise;
+}
+
 Status run_passes(const Compilation& c, CompiledModel& model, std::string_view phase,
                   std::string_view pipeline) {
-  PassManagerOptions options;
-  if (kRunsPasses.has(c.verb())) {
-    options.disabled = c.options().texts("disable-pass");
-    options.print_after = c.options().texts("print-after");
-    if (!c.options().text("dump-phases").empty())
-      options.dump_directory = dump_folder(c, model) / phase;
-  }
+  PassManagerOptions options = session_pass_options(c);
+  if (kRunsPasses.has(c.verb()) && !c.options().text("dump-phases").empty())
+    options.dump_directory = dump_folder(c, model) / phase;
   if (kRewritesModel.has(c.verb()) && find_phase(c.options().text("stop-after")) == nullptr)
     options.stop_after = c.options().text("stop-after");
   model.passes.integer_weights = model.strategy != nullptr && model.strategy->integer_weights;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "ops/convert.h"
 #include "quantize/calibration/channels_last.h"
 #include "quantize/fold_input/preprocessing_keys.h"
+#include "runtime/quantize_input.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -50,24 +50,11 @@ bool fits(const Shape& own, const std::vector<int64_t>& sizes) {
   return true;
 }
 
-// Nearest step, ties away from zero, as the quantize operation of integer models does it.
 Result<Value> quantized_value(const Value& value, const TensorType& type) {
-  const QuantParams& params = *type.quant;
-  if (params.per_channel() || value.dtype != DType::F32)
+  if (!takes_real_numbers(type) || value.dtype != DType::F32)
     return Error(Code::InputTypeMismatch, "an input with a scale per channel cannot be evaluated")
         .hint("compile the model with --io-type float");
-  Buffer buffer = Buffer::allocate(value.as<float>().size() * element_size(type.dtype));
-  if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory for a sample");
-  const auto low = static_cast<double>(lowest_integer(type.dtype));
-  const auto high = static_cast<double>(highest_integer(type.dtype));
-  std::vector<int64_t> steps;
-  for (const float v : value.as<float>()) {
-    const double step = std::round(static_cast<double>(v) / static_cast<double>(params.scales[0])) +
-                        static_cast<double>(params.zero_points[0]);
-    steps.push_back(static_cast<int64_t>(std::clamp(step, low, high)));
-  }
-  store<int64_t>(MutableView{type.dtype, value.shape, buffer.data()}, steps);
-  return Value(type.dtype, value.shape, std::move(buffer).to_blob());
+  return quantize_input(value, type);
 }
 
 RealOutput real_output(const Value& value, const TensorType& type) {
@@ -135,6 +122,8 @@ Result<std::vector<RealOutput>> EvaluatedNetwork::run(size_t sample) {
     }
     feeds.push_back({input.name, std::move(values[i])});
   }
+  // Samples are independent of each other: none starts from the state that another left.
+  EC_CHECK_OK(session_->reset());
   const auto start = std::chrono::steady_clock::now();
   Result<std::vector<Value>> results = session_->run(feeds);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/input_value.h"
 #include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "support/blob.h"
@@ -26,6 +27,9 @@ struct ImportOptions {
   // size of -1 leaves the dimension as it is in the model.
   std::map<std::string, std::vector<int64_t>> input_shapes;
   std::map<std::string, int64_t> dims;  // sizes for symbolic dimensions, by name
+  // Values for inputs that are no data, by name: TorchScript parameters of type int, float, bool,
+  // str, None or a list of them, and any tensor input that becomes a constant.
+  InputValues input_values;
 };
 
 // A kind of file that is known and not read.
@@ -48,12 +52,17 @@ class Frontend {
   virtual std::optional<DetectedFormat> explain(const ModelSource& source) const;
 
   // Reports all problems to the sink; on failure the result is the first of them.
-  virtual Result<std::unique_ptr<Graph>> import(const ModelSource& source,
-                                                const ImportOptions& options,
-                                                DiagnosticSink& sink) const = 0;
+  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
+                                        DiagnosticSink& sink) const;
   Result<std::unique_ptr<Graph>> import_file(const std::filesystem::path& path,
                                              const ImportOptions& options,
                                              DiagnosticSink& sink) const;
+
+ private:
+  // The graph of the model; import() makes constants of inputs that were given values.
+  virtual Result<std::unique_ptr<Graph>> read(const ModelSource& source,
+                                              const ImportOptions& options,
+                                              DiagnosticSink& sink) const = 0;
 };
 
 }  // namespace ec

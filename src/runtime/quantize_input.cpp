@@ -10,13 +10,14 @@ namespace ec {
 namespace {
 
 template <class T>
-void quantize_elements(std::span<const float> from, T* to, float scale, int32_t zero_point) {
+void quantize(std::span<const float> from, std::byte* to, float scale, int32_t zero_point) {
   constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
   constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
   const auto zero = static_cast<float>(zero_point);
+  T* stored = reinterpret_cast<T*>(to);
   for (size_t i = 0; i < from.size(); ++i) {
-    const float step = round_half_away(from[i] / scale) + zero;
-    to[i] = static_cast<T>(std::isnan(step) ? zero : std::clamp(step, kLow, kHigh));
+    const float q = round_half_away(from[i] / scale) + zero;
+    stored[i] = static_cast<T>(std::isnan(q) ? zero : std::clamp(q, kLow, kHigh));
   }
 }
 
@@ -31,24 +32,23 @@ bool takes_real_numbers(const TensorType& type) {
 Result<Value> quantize_input(const Value& value, const TensorType& type) {
   const auto from = value.as<float>();
   if (value.data.size() != from.size_bytes())
-    return Value(type.dtype, value.shape, value.data);  // the caller's check of sizes reports it
+    return Value(type.dtype, value.shape, value.data);  // the size check reports it
   Buffer buffer = Buffer::allocate(from.size() * element_size(type.dtype));
   if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory to quantise an input");
   const float scale = type.quant->scales[0];
   const int32_t zero = type.quant->zero_points.empty() ? 0 : type.quant->zero_points[0];
-  std::byte* to = buffer.data();
   switch (type.dtype) {
     case DType::I8:
-      quantize_elements(from, reinterpret_cast<int8_t*>(to), scale, zero);
+      quantize<int8_t>(from, buffer.data(), scale, zero);
       break;
     case DType::U8:
-      quantize_elements(from, reinterpret_cast<uint8_t*>(to), scale, zero);
+      quantize<uint8_t>(from, buffer.data(), scale, zero);
       break;
     case DType::I16:
-      quantize_elements(from, reinterpret_cast<int16_t*>(to), scale, zero);
+      quantize<int16_t>(from, buffer.data(), scale, zero);
       break;
     default:
-      quantize_elements(from, reinterpret_cast<uint16_t*>(to), scale, zero);
+      quantize<uint16_t>(from, buffer.data(), scale, zero);
       break;
   }
   return Value(type.dtype, value.shape, std::move(buffer).to_blob());

@@ -70,16 +70,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
                                                  const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session());
   session->describe_interface(*graph);
-  session->threads_ = threads_for(options.threads);
-  ExecutorOptions executor;
-  executor.reference = options.reference;
-  executor.isa = options.isa;
-  executor.profile = options.profile;
-  executor.observer = options.observer;
+  session->set_options(options);
   session->graph_ = std::move(graph);
   session->runner_ =
-      std::make_unique<GraphRunner>(*session->graph_, std::move(executor),
-                                    std::make_shared<kernels::ThreadPool>(session->threads_));
+      std::make_unique<GraphRunner>(*session->graph_, session->executor_, session->pool_);
   std::vector<TensorType> types;
   for (const TensorDescription& input : session->inputs_) {
     if (!input.type.is_static()) return session;
@@ -87,6 +81,78 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
   }
   EC_TRY(session->last_, session->runner_->specialise(types));
   return session;
+}
+
+void Session::set_options(const SessionOptions& options) {
+  threads_ = threads_for(options.threads);
+  pool_ = std::make_shared<kernels::ThreadPool>(threads_);
+  if (options.keep_state) state_ = std::make_shared<StateStore>();
+  executor_.reference = options.reference;
+  executor_.isa = options.isa;
+  executor_.profile = options.profile;
+  executor_.observer = options.observer;
+  executor_.state = state_;
+}
+
+Result<std::unique_ptr<Session>> Session::create_open(OpenModel model,
+                                                      const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session());
+  session->describe_interface(*model.interface);
+  session->set_options(options);
+  session->open_ = std::move(model);
+  std::vector<TensorType> types;
+  for (const TensorDescription& input : session->inputs_) {
+    const auto sizes = session->default_shape(input);
+    if (!sizes) return session;
+    types.emplace_back(input.type.dtype, Shape::of(*sizes));
+  }
+  // What is wrong with the default sizes alone is told by the run that needs them.
+  if (Result<Variant*> made = session->variant(types); made.ok())
+    if (Result<Executor*> executor = (*made)->runner->specialise(types); executor.ok())
+      session->last_ = *executor;
+  return session;
+}
+
+std::optional<std::vector<int64_t>> Session::default_shape(const TensorDescription& input) const {
+  if (input.type.is_static()) return input.type.shape->sizes();
+  if (!open_) return std::nullopt;
+  const auto found = open_->default_shapes.find(input.name);
+  if (found == open_->default_shapes.end()) return std::nullopt;
+  return found->second;
+}
+
+// The model for these input types, made on first use; the least recently used one is dropped when
+// there are too many.
+Result<Session::Variant*> Session::variant(std::span<const TensorType> types) {
+  const auto found = std::find_if(variants_.begin(), variants_.end(), [&](const Variant& made) {
+    return std::equal(made.types.begin(), made.types.end(), types.begin(), types.end());
+  });
+  if (found != variants_.end()) {
+    std::rotate(variants_.begin(), found, found + 1);
+    return &variants_.front();
+  }
+  Variant made;
+  made.types.assign(types.begin(), types.end());
+  EC_TRY(made.graph, open_->specialise(types));
+  made.runner = std::make_unique<GraphRunner>(*made.graph, executor_, pool_);
+  if (variants_.size() >= GraphRunner::kMaxSpecialisations) variants_.pop_back();
+  last_ = nullptr;  // it may have been dropped
+  variants_.insert(variants_.begin(), std::move(made));
+  return &variants_.front();
+}
+
+Result<Executor*> Session::executor_for(std::span<const TensorType> types) {
+  if (!open_) return runner_->specialise(types);
+  EC_TRY(Variant * made, variant(types));
+  return made->runner->specialise(types);
+}
+
+Result<const Graph*> Session::graph_for(std::span<const Value> values) {
+  if (!open_) return graph_.get();
+  std::vector<TensorType> types;
+  for (const Value& value : values) types.emplace_back(value.dtype, Shape::of(value.shape));
+  EC_TRY(const Variant* made, variant(types));
+  return made->graph.get();
 }
 
 Error Session::shape_error(const TensorDescription& expected, const Value& given) const {
@@ -169,7 +235,7 @@ Result<std::vector<Value>> Session::run_arranged(std::span<const Value> values) 
     views.push_back(value.view());
     types.emplace_back(value.dtype, Shape::of(value.shape));
   }
-  EC_TRY(last_, runner_->specialise(types));
+  EC_TRY(last_, executor_for(types));
   return last_->run(views);
 }
 
@@ -202,11 +268,11 @@ Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
 Result<std::vector<NamedValue>> Session::random_inputs(uint64_t seed) const {
   std::vector<NamedValue> values;
   for (const TensorDescription& input : inputs_) {
-    if (!input.type.is_static())
+    const auto sizes = default_shape(input);
+    if (!sizes)
       return Error(Code::DynamicShape, "input " + describe(input) + " has open dimensions")
           .hint("give its size with --input-shape " + input.name + ":1x...");
-    EC_TRY(Value value, make_value(input.type.dtype, input.type.shape->sizes(), Fill::Random,
-                                   seed + values.size()));
+    EC_TRY(Value value, make_value(input.type.dtype, *sizes, Fill::Random, seed + values.size()));
     values.push_back({input.name, std::move(value)});
   }
   return values;
@@ -222,9 +288,19 @@ MemoryReport Session::memory() const {
   return last_ != nullptr ? last_->memory() : MemoryReport();
 }
 
+Status Session::reset() {
+  const std::lock_guard lock(mutex_);
+  if (!is_open()) return Error(Code::SessionClosed, "the session is closed");
+  if (device_ != nullptr) return device_->reset();
+  if (state_ != nullptr) state_->reset();
+  return {};
+}
+
 void Session::close() noexcept {
   const std::lock_guard lock(mutex_);
   last_ = nullptr;
+  variants_.clear();
+  open_.reset();
   runner_.reset();
   device_.reset();
   graph_.reset();

@@ -16,8 +16,9 @@ class EcirFrontend : public Frontend {
     return source.extension() == ".ecir" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
+ private:
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
     Result<std::unique_ptr<Graph>> graph = read_ecir(source.bytes());
     if (!graph.ok()) {
       sink.report(std::move(graph).error().file(source.name()));

@@ -198,8 +198,9 @@ class OnnxFrontend : public Frontend {
     return source.extension() == ".onnx" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
+ private:
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
     return import_onnx(source.bytes(), source.path(), options, sink);
   }
 };

@@ -90,10 +90,9 @@ ec::Tensor* Importer::value(Scope& scope, int32_t index, const Location& reader)
     return fail(Error(Code::UndefinedName,
                       tensor_label(scope.source, index) + " is read and never computed"));
   Result<ec::Tensor*> made = tensor.is_variable()
-                                 ? add_initial_state(scope, tensor, source_name(tensor))
+                                 ? add_variable_tensor(scope, index, reader)
                                  : add_constant(scope, tensor, source_name(tensor));
   if (!made.ok()) return fail(std::move(made).error());
-  if (tensor.is_variable()) warn_of_state("the state " + tensor_label(scope.source, index), reader);
   return scope.values[at] = *made;
 }
 

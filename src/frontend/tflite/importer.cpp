@@ -157,8 +157,9 @@ class TfliteFrontend : public Frontend {
     return source.extension() == ".tflite" ? 20 : 0;
   }
 
-  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
-                                        DiagnosticSink& sink) const override {
+ private:
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
     return import_tflite(source.bytes(), source.path(), options, sink);
   }
 };

@@ -7,6 +7,7 @@
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "ops/strided_copy.h"
+#include "writer/tflite/emit_state.h"
 #include "writer/tflite/operands.h"
 
 namespace ec::tflite {
@@ -117,7 +118,7 @@ void GraphEmitter::find_unwritten() {
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Operation* op = *it;
     const bool written =
-        op->outputs().empty() ||
+        op->outputs().empty() || op->kind() == OpKind::WriteState ||
         std::any_of(op->outputs().begin(), op->outputs().end(),
                     [&read](const ec::Tensor* output) { return read.contains(output); });
     if (!written) {
@@ -180,7 +181,10 @@ const ec::Tensor* without_rank(const Operation& op) {
 }  // namespace
 
 void GraphEmitter::emit_operations() {
-  for (const Operation* op : graph_.topological()) {
+  const std::vector<Operation*> order = in_order_of_states(graph_.topological());
+  if (Status status = emit_initial_states(*this, order); !status.ok())
+    sink_.report(std::move(status).error());
+  for (const Operation* op : order) {
     if (fused_.contains(op)) continue;
     OpEmitter emitter(*this, *op);
     const EmitFn emit_op = find_emit(op->kind());

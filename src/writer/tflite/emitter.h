@@ -137,7 +137,7 @@ struct PlainRow {
 };
 extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather,
     kEmitReduce, kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
-    kEmitOther;
+    kEmitState, kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

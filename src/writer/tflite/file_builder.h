@@ -21,6 +21,7 @@ struct TensorRecord {
   ec::TensorType type;  // open dimensions are written as 1 and in the signature as -1
   uint32_t buffer = 0;  // 0: not constant
   bool is_variable = false;
+  bool is_resource = false;  // a variable's handle; the element type says nothing
 };
 
 struct Options {

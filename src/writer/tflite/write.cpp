@@ -83,7 +83,7 @@ EmitFn find_emit(OpKind kind) {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
     for (const auto rows :
          {kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce, kEmitWeighted,
-          kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitOther})
+          kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitState, kEmitOther})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
     return table;
