@@ -22,21 +22,23 @@ struct Property {
   using Record = std::vector<std::pair<std::string, Property>>;  // in the order they are shown
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Record> value;
 
-  Property() = default;
-  Property(bool v) : value(v) {}                      // NOLINT: implicit on purpose
-  Property(int64_t v) : value(v) {}                   // NOLINT
-  Property(int v) : value(int64_t{v}) {}              // NOLINT
-  Property(double v) : value(v) {}                    // NOLINT
-  Property(const char* v) : value(std::string(v)) {}  // NOLINT
-  Property(std::string v) : value(std::move(v)) {}    // NOLINT
-  Property(List v) : value(std::move(v)) {}           // NOLINT
-  Property(Record v) : value(std::move(v)) {}         // NOLINT
+  // Defined in property.cpp: inlined, GCC 12 takes parts of the variant for uninitialised.
+  Property();
+  Property(const Property&);
+  Property(Property&&) noexcept;
+  Property& operator=(const Property&);
+  Property& operator=(Property&&) noexcept;
+  ~Property();
+  Property(bool v);            // NOLINT: implicit on purpose
+  Property(int v);             // NOLINT
+  Property(int64_t v);         // NOLINT
+  Property(double v);          // NOLINT
+  Property(const char* v);     // NOLINT
+  Property(std::string v);     // NOLINT
+  Property(List v);            // NOLINT
+  Property(Record v);          // NOLINT
 
-  static Property unsigned_number(uint64_t v) {
-    Property p;
-    p.value = v;
-    return p;
-  }
+  static Property unsigned_number(uint64_t v);
   bool empty() const { return value.index() == 0; }
 };
 

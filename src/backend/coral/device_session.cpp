@@ -31,7 +31,7 @@ class EdgeTpuRunner : public DeviceRunner {
 };
 
 // The library sees the same tensors as the importer; a file may say something else in each place.
-Status check_interface(std::span<const edgetpu::TensorInfo> device,
+ec::Status check_interface(std::span<const edgetpu::TensorInfo> device,
                        std::span<const TensorDescription> ours, std::string_view what) {
   bool same = device.size() == ours.size();
   for (size_t i = 0; same && i < ours.size(); ++i) {

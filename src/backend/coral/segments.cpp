@@ -132,7 +132,7 @@ class Extract {
   }
 
   void input(const Tensor* x) { tensors_[x->id()] = piece_->add_input(x->name(), x->type()); }
-  Status copy(const Operation& op) {
+  ec::Status copy(const Operation& op) {
     OpSpec spec;
     spec.attrs = op.attrs();
     spec.location = op.location();
