@@ -81,7 +81,7 @@ format: ## clang-format over all sources
 docs: ## regenerate the pages that come from the program's tables
 	$(configure_kept)
 	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
-	@scripts/generate-docs $(BUILD)/bin/edgecompile docs
+	@scripts/generate-docs $(BUILD)/bin/edgecompile .
 
 clean: ## remove everything built
 	rm -rf $(BUILD)

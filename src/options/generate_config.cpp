@@ -121,9 +121,7 @@ std::string generate_config(const OptionCatalog& catalog, Verb verb, const Optio
     if (!entry.def->verbs.has(verb) || !entry.def->in_config) continue;
     if (entry.group != group) {
       group = entry.group;
-      out +=
-          fmt::format("\n# --- {} ---\n",
-                      entry.targets.empty() ? std::string(group) : fmt::format("target {}", group));
+      out += fmt::format("\n# --- {}{} ---\n", entry.targets.empty() ? "" : "target ", group);
     }
     out += "\n" + option_text(*entry.def, options);
   }

@@ -144,8 +144,10 @@ Result<OptionValue> checked_value(const OptionDef& def, const OptionValue& value
   OptionValue checked = value.index() == own ? value : converted(def, value);
   if (checked.index() != own)
     return Error(Code::Usage, fmt::format("--{} needs {}, not '{}'", def.name, needed(def.type),
-                                          printable(value_text(def, value))));
-  EC_CHECK_OK(check_range(def, checked));
+                                          printable(value_text(def, value))))
+        .hint(std::string(def.help));
+  if (Status status = check_range(def, checked); !status.ok())
+    return std::move(status).error().hint(std::string(def.help));
   return checked;
 }
 

@@ -161,8 +161,9 @@ Status parse_unchecked(const OptionDef& def, std::string_view text, OptionValue&
 
 Result<OptionValue> parse_value(const OptionDef& def, std::string_view text) {
   OptionValue value;
-  EC_CHECK_OK(parse_unchecked(def, text, value));
-  EC_CHECK_OK(check_range(def, value));
+  Status status = parse_unchecked(def, text, value);
+  if (status.ok()) status = check_range(def, value);
+  if (!status.ok()) return std::move(status).error().hint(std::string(def.help));
   return value;
 }
 

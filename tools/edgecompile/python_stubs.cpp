@@ -88,7 +88,10 @@ bool is_argument(const Function& function, std::string_view name) {
 
 std::string signature(const Function& function, bool overloaded) {
   std::string out = overloaded ? "@overload\n" : "";
-  out += fmt::format("def {}(\n    {},\n    *,\n", verb_name(function.verb), function.arguments);
+  // A text is a sequence of texts, too; the first signature that fits counts.
+  const bool overlaps = overloaded && function.result == "CompileResult";
+  out += fmt::format("def {}({}\n    {},\n    *,\n", verb_name(function.verb),
+                     overlaps ? "  # type: ignore[overload-overlap]" : "", function.arguments);
   for (const CatalogEntry& entry : default_registry().options().entries()) {
     const OptionDef& option = *entry.def;
     if (!option.verbs.has(function.verb)) continue;
