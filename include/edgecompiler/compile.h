@@ -1,6 +1,6 @@
 // Compiling a model from C++.
 //
-//   ec::CompileResult r = ec::compile("model.onnx", {{"target", "cpu"}, {"output", "model.ecir"}});
+//   ec::CompileResult r = ec::compile("model.onnx", {{"output", "model.ecir"}});
 //
 // Functions throw the exceptions of error.h. Reports are JSON texts with the schema of the command
 // line's --json ("result").

@@ -1,7 +1,7 @@
 // Options of every job, by name. The names are those of the command line (`edgecompile --help`)
 // and, with underscores, of the Python keywords; `-` and `_` are the same.
 //
-//   ec::Options options{{"target", "cpu"}, {"output", "model.ecir"}};
+//   ec::Options options{{"output", "model.ecir"}};
 //   options.set("threads", 2);
 //
 // Names, types and ranges are checked when a job begins: an unknown name is an error that tells the

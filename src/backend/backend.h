@@ -102,7 +102,7 @@ struct EmittedModel {
 // A session on a device.
 struct OpenedDevice {
   std::unique_ptr<Session> session;
-  std::string device;  // "Edge TPU at ... (usb)"
+  std::string device;  // its name and where it is connected
 };
 
 class Target {

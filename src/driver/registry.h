@@ -41,7 +41,7 @@ class Registry {
   const OptionCatalog& options() const { return options_; }
   OptionCatalog& options() { return options_; }
 
-  // "coral", "arm:ethos-u55-128", "auto". UnknownTarget: no such name, or known and not in this
+  // "NAME", "NAME:VARIANT", "auto". UnknownTarget: no such name, or known and not in this
   // build; the message says which.
   Result<const Backend*> find_backend(std::string_view name) const;
   // Names of back ends: "cpu, tflite".

@@ -1,9 +1,10 @@
-#include "frontend/detect.h"
+#include "frontend/choose.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "driver/registry.h"
 #include "frontend/onnx/onnx.h"
 
 namespace ec {
@@ -11,8 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::optional<DetectedFormat> describe(const std::string& content, const fs::path& path) {
+  return describe_unreadable(
+      default_registry().frontends(),
+      ModelSource::from_bytes(path.string(), Blob::copy_of(std::span<const char>(content))));
+}
+
 std::string name_of(const std::string& content, const fs::path& path = "model.bin") {
-  const auto format = detect_format(std::as_bytes(std::span<const char>(content)), path);
+  const auto format = describe(content, path);
   if (!format) return "";
   EXPECT_FALSE(format->hint.empty()) << format->name;
   return format->name;
@@ -32,7 +39,7 @@ std::string zip(const std::vector<std::string>& names) {
   return content;
 }
 
-TEST(Detect, FormatsWithFixedBytes) {
+TEST(Describe, FormatsWithFixedBytes) {
   EXPECT_NE(name_of(std::string("\x1c\0\0\0TFL3\0\0\0\0", 12)).find("TFLite"), std::string::npos);
   EXPECT_NE(name_of(std::string("\x1c\0\0\0ORTM\0\0\0\0", 12)).find(".ort"), std::string::npos);
   EXPECT_NE(name_of(std::string("\x1c\0\0\0ET12\0\0\0\0", 12)).find("ExecuTorch"),
@@ -41,7 +48,7 @@ TEST(Detect, FormatsWithFixedBytes) {
   EXPECT_NE(name_of("GGUF....").find("GGUF"), std::string::npos);
 }
 
-TEST(Detect, ArchivesByTheNamesInside) {
+TEST(Describe, ArchivesByTheNamesInside) {
   EXPECT_NE(
       name_of(zip({"m/code/__torch__/m.py", "m/data.pkl", "m/constants.pkl"})).find("TorchScript"),
       std::string::npos);
@@ -54,12 +61,12 @@ TEST(Detect, ArchivesByTheNamesInside) {
 }
 
 // Files that torch.save wrote: what they are, and lines of Python with the file's own name.
-TEST(Detect, FilesOfTorchSave) {
+TEST(Describe, FilesOfTorchSave) {
   const auto described = [](const std::string& name) {
     const fs::path path = fs::path(EC_TORCH_MODELS) / name;
     std::ifstream file(path, std::ios::binary);
     const std::string content{std::istreambuf_iterator<char>(file), {}};
-    const auto format = detect_format(std::as_bytes(std::span<const char>(content)), path);
+    const auto format = describe(content, path);
     return format ? format->name + "\n" + format->hint : std::string();
   };
   const std::string weights = described("reject_state_dict.pth");
@@ -74,7 +81,7 @@ TEST(Detect, FilesOfTorchSave) {
   EXPECT_NE(legacy.find("before 1.6"), std::string::npos) << legacy;
 }
 
-TEST(Detect, TextAndTensorFlow) {
+TEST(Describe, TextAndTensorFlow) {
   EXPECT_NE(name_of("version https://git-lfs.github.com/spec/v1\noid ...").find("LFS"),
             std::string::npos);
   EXPECT_NE(name_of("<!DOCTYPE html><html>").find("HTML"), std::string::npos);
@@ -85,7 +92,7 @@ TEST(Detect, TextAndTensorFlow) {
             std::string::npos);
 }
 
-TEST(Detect, OddBytesAreNothing) {
+TEST(Describe, OddBytesAreNothing) {
   EXPECT_EQ(name_of(""), "");
   EXPECT_EQ(name_of(std::string("\x01\x02\x03\x04", 4)), "");
   EXPECT_EQ(name_of("PK"), "a text file");
@@ -107,7 +114,9 @@ class ChooseFrontend : public testing::Test {
   }
   Code choose(const fs::path& path) {
     const Frontend* const frontends[] = {&onnx_frontend()};
-    const auto chosen = choose_frontend(frontends, path);
+    const auto source = ModelSource::open(path);
+    if (!source.ok()) return source.error().code();
+    const auto chosen = choose_frontend(frontends, *source);
     if (chosen.ok()) return Code{};
     EXPECT_FALSE(chosen.error().diagnostic().hint.empty());
     return chosen.error().code();
@@ -118,12 +127,11 @@ class ChooseFrontend : public testing::Test {
 TEST_F(ChooseFrontend, ByContent) {
   // ir_version 8, producer "x", then a graph.
   EXPECT_EQ(error_of("model.dat", std::string("\x08\x08\x12\x01x\x3a\x00", 7)), Code{});
-  EXPECT_EQ(error_of("model.onnx", std::string("\x1c\0\0\0TFL3\0\0\0\0", 12)),
-            Code::UnsupportedFormat);
+  EXPECT_EQ(error_of("model.onnx", "GGUF...."), Code::UnsupportedFormat);
   EXPECT_EQ(error_of("model.bin", std::string("\x01\x02\x03\x04", 4)), Code::UnknownFormat);
   EXPECT_EQ(error_of("empty.onnx", ""), Code::EmptyFile);
   EXPECT_EQ(choose(folder_ / "missing.onnx"), Code::FileNotFound);
-  EXPECT_EQ(choose(folder_), Code::FileUnreadable);
+  EXPECT_EQ(choose(folder_), Code::UnknownFormat);
   std::ofstream(folder_ / "saved_model.pb") << "x";
   EXPECT_EQ(choose(folder_), Code::UnsupportedFormat);
 }
