@@ -34,8 +34,8 @@ OpenModel make_open_model(std::shared_ptr<const Graph> imported, const CompileOp
   DiagnosticSink quiet;  // nothing is fixed: other sizes can be fed
   if (Result<GivenShapes> shapes = default_shapes(*imported, given, quiet); shapes.ok())
     model.default_shapes = std::move(*shapes);
-  model.specialise = [imported, options, pipeline = std::move(pipeline)](
-                         std::span<const TensorType> types) {
+  model.specialise = [imported, options,
+                      pipeline = std::move(pipeline)](std::span<const TensorType> types) {
     return specialised(*imported, options, pipeline, types);
   };
   model.interface = std::move(imported);
