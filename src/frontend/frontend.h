@@ -29,7 +29,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;  // sizes for symbolic dimensions, by name
   // Values for inputs that are no data, by name: TorchScript parameters of type int, float, bool,
   // str, None or a list of them, and any tensor input that becomes a constant.
-  InputValues input_values;
+  InputValues input_values = {};
 };
 
 // A kind of file that is known and not read.

@@ -87,6 +87,10 @@ class Session {
   const std::vector<TensorDescription>& inputs() const { return inputs_; }
   const std::vector<TensorDescription>& outputs() const { return outputs_; }
 
+  // The shape that an input has, or that an open model was prepared for; nothing when a size is not
+  // known.
+  std::optional<std::vector<int64_t>> default_shape(const TensorDescription& input) const;
+
   // Every input once, by name, in any order; results in output order.
   Result<std::vector<Value>> run(std::span<const NamedValue> inputs);
   // One run with reference kernels in which the observer sees every tensor but constants and
@@ -120,7 +124,6 @@ class Session {
 
   void describe_interface(const Graph& graph);
   void set_options(const SessionOptions& options);
-  std::optional<std::vector<int64_t>> default_shape(const TensorDescription& input) const;
   Result<Variant*> variant(std::span<const TensorType> types);
   Result<Executor*> executor_for(std::span<const TensorType> types);
   Result<const Graph*> graph_for(std::span<const Value> values);

@@ -37,7 +37,7 @@ def svdf_int8() -> bytes:
     time = b.const(rng.integers(-2000, 2000, (6, 5)).astype(np.int16), Quant(0.0005))
     bias = b.const(rng.integers(-100, 100, 3).astype(np.int32), Quant(0.0000005))
     state = b.tensor((1, 30), np.int16, Quant(0.001), variable=True, name="state")
-    b.op("SVDF", [x, feature, time, bias, state], [b.output((1, 3), np.int8, Quant(0.1, -5))], [2, 0, False])
+    b.op("SVDF", [x, feature, time, bias, state], [b.output((1, 3), np.int8, Quant(0.1, -128))], [2, 1, False])
     return b.finish()
 
 

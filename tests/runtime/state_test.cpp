@@ -1,6 +1,8 @@
 // State that outlives a run, and models with open sizes.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/text.h"
 #include "ops/infer.h"
 #include "runtime/quantize_input.h"
@@ -42,7 +44,9 @@ using Floats = std::vector<float>;
 
 TEST(SessionState, IsKeptUntilReset) {
   for (const bool reference : {false, true}) {
-    const auto session = open(kCounter, {.reference = reference});
+    SessionOptions options;
+    options.reference = reference;
+    const auto session = open(kCounter, options);
     EXPECT_EQ(run(*session, {1, 1}), (Floats{2, 3}));
     EXPECT_EQ(run(*session, {1, 1}), (Floats{3, 4}));
     EXPECT_EQ(run(*session, {-3, 0}), (Floats{0, 4}));
@@ -52,7 +56,9 @@ TEST(SessionState, IsKeptUntilReset) {
 }
 
 TEST(SessionState, CanBeLeftOut) {
-  const auto session = open(kCounter, {.keep_state = false});
+  SessionOptions options;
+  options.keep_state = false;
+  const auto session = open(kCounter, options);
   EXPECT_EQ(run(*session, {1, 1}), (Floats{2, 3}));
   EXPECT_EQ(run(*session, {1, 1}), (Floats{2, 3}));
 }

@@ -94,13 +94,13 @@ class Gatherer {
       values_.push_back({name, Value()});
       return {};
     }
-    if (!input->type.is_static())
+    const auto shape = session_.default_shape(*input);
+    if (!shape)
       return Error(Code::DynamicShape, fmt::format("input '{}' is {}: its size is not known",
                                                    printable(name), input->type.text()))
           .hint(fmt::format("give it with --input-shape {}:{}, or pass an array with -i {}=x.npy",
                             name, example_shape(input->type), name));
-    EC_TRY(Value value,
-           make_value(input->type.dtype, input->type.shape->sizes(), fill, seed_ + values_.size()));
+    EC_TRY(Value value, make_value(input->type.dtype, *shape, fill, seed_ + values_.size()));
     values_.push_back({name, std::move(value)});
     return {};
   }

@@ -17,6 +17,7 @@
 #include "frontend/torch/export/program.h"
 #include "ops/attrs.h"
 #include "ops/kernel.h"
+#include "runtime/session.h"
 #include "support/file.h"
 
 namespace ec {
@@ -144,6 +145,27 @@ TEST(TorchExport, BuffersThatTheModelWritesAreState) {
   EXPECT_EQ(read, (std::set<std::string>{"state", "steps"}));
   EXPECT_EQ(written, read);
   EXPECT_TRUE(verify(*imported.graph).empty());
+}
+
+// The second call starts from what the first one left; after a reset it is a first one again.
+TEST(TorchExport, StateIsKeptFromCallToCall) {
+  Imported imported = import("mutated_buffer_dec");
+  auto session = Session::create(std::move(imported.graph), {});
+  ASSERT_TRUE(session.ok());
+  const auto expect_call = [&](const std::string& prefix) {
+    const NamedValue feed{"x", load_value("mutated_buffer_dec", prefix + "in0")};
+    const auto results = (*session)->run(std::span(&feed, 1));
+    ASSERT_TRUE(results.ok()) << results.error().message();
+    const Value want = load_value("mutated_buffer_dec", prefix + "out0");
+    for (size_t i = 0; i < want.as<float>().size(); ++i)
+      ASSERT_NEAR((*results)[0].as<float>()[i], want.as<float>()[i], 1e-5) << prefix << i;
+    EXPECT_EQ((*results)[1].as<int64_t>()[0],
+              load_value("mutated_buffer_dec", prefix + "out1").as<int64_t>()[0]);
+  };
+  expect_call("");
+  expect_call("call2_");
+  ASSERT_TRUE((*session)->reset().ok());
+  expect_call("");
 }
 
 TEST(TorchExport, OperationsAreNamedByTheirModules) {

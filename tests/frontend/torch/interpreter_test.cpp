@@ -257,7 +257,7 @@ TEST(Interpreter, ParametersTakeTheUsersValues) {
               input_value_text(*parse_input_value(text)));
     const Tensor* output = (*graph)->outputs()[0];
     return output->dtype() == DType::F32    ? double{output->values<float>()[0]}
-           : output->dtype() == DType::Bool ? double{output->values<uint8_t>()[0] != 0}
+           : output->dtype() == DType::Bool ? (output->values<uint8_t>()[0] != 0 ? 1.0 : 0.0)
                                             : static_cast<double>(output->values<int64_t>()[0]);
   };
   EXPECT_EQ(value("int", "16000"), 16000);
