@@ -65,7 +65,7 @@ OptionValue mapping_value(const OptionDef& def, const py::handle& value) {
     else if (def.type == OptionType::Sizes)
       sizes[name] = size_of(pair[1]);
     else if (def.type == OptionType::NamedTexts)
-      texts[name] = text_of(pair[1]);
+      texts[name] = text_of(py::hasattr(pair[1], "tolist") ? pair[1].attr("tolist")() : pair[1]);
     else
       items.push_back(name + "=" + text_of(pair[1]));
   }
