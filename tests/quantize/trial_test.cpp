@@ -161,7 +161,7 @@ TEST(Ptq, TheFloatGraphRunsOncePerSample) {
   request.methods.precise_outputs = Switch::On;  // trials with and without
   request.budget.min_sqnr = 60;                  // all layers raised, and another trial
   const Steps steps(request);
-  EXPECT_FALSE(steps.context->report().raised.empty());
+  EXPECT_FALSE(steps.context->result.report.raised.empty());
   const ReferenceOutputs& reference = *steps.context->reference;
   EXPECT_EQ(steps.context->reference, steps.first);
   const size_t calibrating = steps.context->split.calibration.size();

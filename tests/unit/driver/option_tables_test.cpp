@@ -49,10 +49,11 @@ TEST(OptionTables, FoundByNameAliasAndVerb) {
 // `check` judges the graph that `compile` would write.
 TEST(OptionTables, CheckTakesWhatDecidesTheGraph) {
   const std::set<std::string_view> writes_only = {"stop-after"};
-  for (const CatalogEntry& entry : catalog().entries())
-    if (entry.def->verbs.has(Verb::Compile) && entry.def->changes_output &&
-        !writes_only.contains(entry.def->name))
-      EXPECT_TRUE(entry.def->verbs.has(Verb::Check)) << entry.def->name;
+  for (const CatalogEntry& entry : catalog().entries()) {
+    if (!entry.def->verbs.has(Verb::Compile) || !entry.def->changes_output) continue;
+    if (writes_only.contains(entry.def->name)) continue;
+    EXPECT_TRUE(entry.def->verbs.has(Verb::Check)) << entry.def->name;
+  }
 }
 
 TEST(OptionTables, OptionsOfATargetNeedIt) {
