@@ -60,6 +60,8 @@ struct PipelineRequest {
   std::string_view source_format;  // "onnx"
   // Quantisation or other sizes are asked for: a file in the target's own format cannot stay as is.
   bool changes_model = false;
+  // Inputs and outputs keep the order of dimensions that the model gives them.
+  bool keeps_interface = false;
 };
 
 // Names of pipelines or lists of passes.

@@ -27,8 +27,8 @@ Result<std::vector<ArtifactFile>> encode_ecir_file(const Graph& graph, const fs:
 }
 
 constexpr GraphFormat kFormats[] = {
-    {".onnx", true, "onnx-qdq", encode_onnx_files},
-    {".ecir", false, "", encode_ecir_file},
+    {".onnx", true, true, "onnx-qdq", encode_onnx_files},
+    {".ecir", false, false, "", encode_ecir_file},
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ struct GraphFormat {
   std::string_view extension;
   // Quantised graphs are written as floats between quantize-dequantize pairs, not as integers.
   bool simulates_integers;
+  // Inputs and outputs keep the order of dimensions that the model gives them.
+  bool keeps_interface;
   // Passes that bring a quantised graph into the format's form; empty: none.
   std::string_view quantized_pipeline;
   Result<std::vector<ArtifactFile>> (*encode)(const Graph& graph,

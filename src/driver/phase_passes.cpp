@@ -1,4 +1,5 @@
 // optimise and legalise: passes, first those that serve every target, then the target's own.
+#include "driver/graph_files.h"
 #include "driver/output_paths.h"
 #include "driver/pass_runs.h"
 #include "driver/phases.h"
@@ -22,6 +23,9 @@ TargetPipelines pipelines_of(const Compilation& c, const CompiledModel& model) {
   request.changes_model = model.strategy != nullptr ||
                           !c.options().shapes("input-shape").empty() ||
                           !c.options().sizes("dim").empty();
+  if (c.verb() == Verb::Quantize && !model.report.output.empty())
+    if (const auto format = find_graph_format(model.report.output); format.ok())
+      request.keeps_interface = (*format)->keeps_interface;
   return c.target()->pipelines(request);
 }
 

@@ -98,7 +98,7 @@ std::optional<DetectedFormat> describe_foreign_format(const ModelSource& source)
       return DetectedFormat{std::string(s.name), std::string(s.hint)};
   if (looks_like_graph_def(content))
     return DetectedFormat{"a TensorFlow GraphDef", "convert it to ONNX with tf2onnx"};
-  if (source.path().filename() == "saved_model.pb")
+  if (std::filesystem::path(source.name()).filename() == "saved_model.pb")
     return DetectedFormat{"a TensorFlow SavedModel",
                           "convert it to ONNX with tf2onnx --saved-model"};
   if (looks_like_text(content)) return describe_text(content);

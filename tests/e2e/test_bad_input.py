@@ -24,7 +24,7 @@ class BadFiles(Case):
 
     def test_directory(self):
         (self.dir / "folder").mkdir()
-        self.each_verb(7, "EC1002", "folder")
+        self.each_verb(7, "EC1004", "folder")
 
     def test_empty_file(self):
         self.write("empty.onnx", b"")

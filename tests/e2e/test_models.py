@@ -54,7 +54,8 @@ class Models(Case):
 
     def test_optimize_options(self):
         self.good("optimize", "m.onnx", "--dump-phases", "phases")
-        self.assertIn("000-input.ecir", os.listdir(self.dir / "phases"))
+        self.assertIn("00-import.ecir", os.listdir(self.dir / "phases"))
+        self.assertIn("000-input.ecir", os.listdir(self.dir / "phases" / "optimise"))
         outcome = self.good("optimize", "m.onnx", "--print-after", "all", "-v")
         self.assertIn("graph @", outcome.err)
         self.assertIn("fold-known", outcome.out)

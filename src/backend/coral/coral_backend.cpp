@@ -51,8 +51,9 @@ class CoralTarget : public Target {
   // The device's code has fixed sizes.
   bool needs_fixed_sizes() const override { return true; }
 
-  TargetPipelines pipelines(const PipelineRequest&) const override {
-    return {"optimize", options_.keep_io_layout ? "to-coral-keep-io" : "to-coral"};
+  TargetPipelines pipelines(const PipelineRequest& request) const override {
+    const bool keep = options_.keep_io_layout || request.keeps_interface;
+    return {"optimize", keep ? "to-coral-keep-io" : "to-coral"};
   }
   const quantize::TargetSpec* integer_rules() const override { return &quantize::coral_spec(); }
 

@@ -90,7 +90,7 @@ class TfliteTarget : public Target {
   TargetPipelines pipelines(const PipelineRequest& request) const override {
     if (request.source_format == "tflite" && !request.changes_model)
       return {"none", "tflite-as-is"};
-    return {"optimize", std::string(keep_io_layout_ ? kToTfliteKeepIo : kToTflite)};
+    return {"optimize", std::string(keep_io_layout_ || request.keeps_interface ? kToTfliteKeepIo : kToTflite)};
   }
 
   const quantize::TargetSpec* integer_rules() const override { return &quantize::tflite_spec(); }
