@@ -52,6 +52,9 @@ def compile(  # type: ignore[overload-overlap]
     output_dir: StrPath | None = ...,
     report: str | Sequence[str] | None = ...,
     keep_io_layout: bool | None = ...,
+    edgetpu_runtime: int | None = ...,
+    edgetpu_rules: str | None = ...,
+    edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
 ) -> CompileResult: ...
 @overload
@@ -101,6 +104,9 @@ def compile(
     output_dir: StrPath | None = ...,
     report: str | Sequence[str] | None = ...,
     keep_io_layout: bool | None = ...,
+    edgetpu_runtime: int | None = ...,
+    edgetpu_rules: str | None = ...,
+    edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
 ) -> list[CompileResult]: ...
 def check(
@@ -146,6 +152,9 @@ def check(
     threads: int | None = ...,
     report: str | Sequence[str] | None = ...,
     keep_io_layout: bool | None = ...,
+    edgetpu_runtime: int | None = ...,
+    edgetpu_rules: str | None = ...,
+    edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
 ) -> dict[str, Any]: ...
 def optimize(
@@ -209,6 +218,7 @@ def quantize(
     threads: int | None = ...,
     output_dir: StrPath | None = ...,
     report: str | Sequence[str] | None = ...,
+    keep_io_layout: bool | None = ...,
 ) -> CompileResult: ...
 def evaluate(
     model: Model, data: Samples,

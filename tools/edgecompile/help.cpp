@@ -107,7 +107,7 @@ std::string cli_markdown() {
     for (const CatalogEntry& entry : catalog().entries())
       if (group_title(entry) == group)
         out += fmt::format("{} {} | {} |\n", markdown_option(*entry.def), verbs_of(*entry.def),
-                           markdown_cell(entry.def->help));
+                           markdown_cell(help_with_alias(*entry.def)));
   }
   out +=
       "\n## Configuration file\n\n"

@@ -30,9 +30,14 @@ std::string option_label(const OptionDef& option) {
   return label;
 }
 
+std::string help_with_alias(const OptionDef& option) {
+  if (option.alias.empty()) return std::string(option.help);
+  return fmt::format("{}; also --{}", option.help, option.alias);
+}
+
 std::string help_with_default(const OptionDef& option) {
-  if (option.default_value.empty()) return std::string(option.help);
-  return fmt::format("{} (default: {})", option.help, option.default_value);
+  if (option.default_value.empty()) return help_with_alias(option);
+  return fmt::format("{} (default: {})", help_with_alias(option), option.default_value);
 }
 
 std::string markdown_cell(std::string_view text) {

@@ -15,7 +15,9 @@ std::vector<std::string> option_groups();
 
 // "-t, --target TARGET".
 std::string option_label(const OptionDef& option);
-// The help, with the default at its end.
+// The help with the option's other name, where it has one.
+std::string help_with_alias(const OptionDef& option);
+// The same with the default at its end.
 std::string help_with_default(const OptionDef& option);
 // A pipe would end the cell of a table in markdown.
 std::string markdown_cell(std::string_view text);
