@@ -26,16 +26,17 @@ const char* const kSampled =
     "  %pixels = gather(%image, %flat) {axis=0}\n"
     "  %y = mul(%pixels, %weight) loc(\"blend\" : \"Mul\")\n}";
 
-TEST(PreciseParts, PlacesAreComputedInFloat) {
+TEST(PrecisionCriticalOps, CoordinatesAreComputedInFloat) {
   const Quantized q = quantize_text(test::graph_from(kSampled), plain_request());
-  std::set<std::string> places;
+  std::set<std::string> coordinates;
   for (const KeptInFloat& op : q.result.report.kept_in_float)
-    if (op.reason == "computes places, which integers are too coarse for") places.insert(op.name);
-  EXPECT_EQ(places, (std::set<std::string>{"map", "places", "scaled", "rest", "hit"}));
+    if (op.reason == "computes coordinates, which need more than 8 bits")
+      coordinates.insert(op.name);
+  EXPECT_EQ(coordinates, (std::set<std::string>{"map", "places", "scaled", "rest", "hit"}));
   EXPECT_GT(q.result.report.accuracy.outputs[0].error.sqnr_db(), 20);
 }
 
-TEST(PreciseParts, NothingElseIsAPlace) {
+TEST(PrecisionCriticalOps, NothingElseIsACoordinate) {
   const auto graph = test::graph_from(
       "graph @g(%x: f32[4,4]) -> (y = %y, z = %z) {\n"
       "  %w = const f32[4,4] splat(1)\n"
@@ -51,11 +52,11 @@ TEST(PreciseParts, NothingElseIsAPlace) {
   EXPECT_TRUE(is_coordinate("f"));
   EXPECT_FALSE(is_coordinate("b"));  // a layer gives it
   EXPECT_FALSE(is_coordinate("a"));
-  EXPECT_FALSE(is_coordinate("y"));  // not of places alone
+  EXPECT_FALSE(is_coordinate("y"));  // not of coordinates alone
   EXPECT_FALSE(is_coordinate("z"));
 }
 
-TEST(PreciseParts, NormalisationsEndAtTheLayersAroundThem) {
+TEST(PrecisionCriticalOps, NormalisationsEndAtTheLayersAroundThem) {
   const auto graph = test::graph_from(
       "graph @g(%x: f32[4,8]) -> (y = %y) {\n"
       "  %axes = const i64[1] dense[1] %e = const f32[] splat(0.001) %g = const f32[8] splat(2)\n"
