@@ -10,12 +10,16 @@
 
 namespace ec {
 
+// EC_MORE_BACKENDS names a second list of the same form: a build with back ends of its own.
 #define EC_FRONTEND(name) const Frontend& name##_frontend();
 #include "frontend/frontends.def"
 #undef EC_FRONTEND
 #define EC_BACKEND(name) const Backend& name##_backend();
 #define EC_ABSENT_BACKEND(name, extension, summary)
 #include "backend/backends.def"
+#ifdef EC_MORE_BACKENDS
+#include EC_MORE_BACKENDS
+#endif
 #undef EC_BACKEND
 #undef EC_ABSENT_BACKEND
 
@@ -57,6 +61,9 @@ Registry Registry::built_in() {
 #define EC_BACKEND(name) expect_ok(registry.add(name##_backend()));
 #define EC_ABSENT_BACKEND(name, extension, summary)
 #include "backend/backends.def"
+#ifdef EC_MORE_BACKENDS
+#include EC_MORE_BACKENDS
+#endif
 #undef EC_BACKEND
 #undef EC_ABSENT_BACKEND
   registry.absent_.assign(std::begin(kAbsent), std::end(kAbsent));
