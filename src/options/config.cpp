@@ -57,6 +57,10 @@ struct ConfigReader {
   }
 };
 
+Error with_hint(Error&& error, const std::string& path) {
+  return std::move(error).file(path).hint("--generate-config prints a file to start from");
+}
+
 }  // namespace
 
 Status read_config(const std::string& path, const OptionCatalog& catalog, Verb verb,
@@ -66,9 +70,9 @@ Status read_config(const std::string& path, const OptionCatalog& catalog, Verb v
   // A TOML file cannot begin with a brace.
   const bool json = !trim(text).empty() && trim(text).front() == '{';
   Result<ConfigNode> root = json ? parse_json(text, path) : parse_toml(text, path);
-  if (!root.ok()) return std::move(root).error().file(path);
+  if (!root.ok()) return with_hint(std::move(root).error(), path);
   Status status = ConfigReader{catalog, verb, options}.read_file(*root->table());
-  if (!status.ok()) return std::move(status).error().file(path);
+  if (!status.ok()) return with_hint(std::move(status).error(), path);
   return {};
 }
 

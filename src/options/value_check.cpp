@@ -15,12 +15,18 @@ bool in_range(const OptionDef& def, double value) {
   return value >= def.least && value <= def.most;  // false for NaN
 }
 
+// Whole limits in full: 1000000, not 1e+06.
+std::string limit_text(double limit) {
+  const bool whole = limit == std::floor(limit) && std::abs(limit) < 1e15;
+  return whole ? fmt::format("{:.0f}", limit) : format_double(limit);
+}
+
 std::string range_text(const OptionDef& def) {
   const bool low = std::isfinite(def.least), high = std::isfinite(def.most);
   if (low && high)
-    return fmt::format(" from {} to {}", format_double(def.least), format_double(def.most));
-  if (low) return fmt::format(" of at least {}", format_double(def.least));
-  if (high) return fmt::format(" of at most {}", format_double(def.most));
+    return fmt::format(" from {} to {}", limit_text(def.least), limit_text(def.most));
+  if (low) return fmt::format(" of at least {}", limit_text(def.least));
+  if (high) return fmt::format(" of at most {}", limit_text(def.most));
   return {};
 }
 
@@ -79,7 +85,7 @@ std::string allowed_values(const OptionDef& def) {
   if (!def.choices.empty()) return choice_names(def);
   const bool low = std::isfinite(def.least), high = std::isfinite(def.most);
   if (!low && !high) return {};
-  const std::string least = format_double(def.least), most = format_double(def.most);
+  const std::string least = limit_text(def.least), most = limit_text(def.most);
   const std::string range = !high  ? fmt::format("from {}", least)
                             : !low ? fmt::format("up to {}", most)
                                    : fmt::format("{} to {}", least, most);
