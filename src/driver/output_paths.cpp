@@ -7,11 +7,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --output names a file, or a directory that gets `name`. Empty: the current folder.
+// --output names a file, or a directory that gets a file of the same kind as `name`. Some targets
+// write directories: one of that extension is the output itself. Empty: the current folder.
 fs::path output_path(const std::string& output, const fs::path& name) {
   if (output.empty()) return name;
   std::error_code ignored;
-  return fs::is_directory(output, ignored) ? output / name : fs::path(output);
+  const bool is_folder = fs::is_directory(output, ignored);
+  const bool same_kind = fs::path(output).extension() == name.extension();
+  return is_folder && !same_kind ? output / name : fs::path(output);
 }
 
 // Writing over the model would destroy the only copy of it.
