@@ -4,6 +4,7 @@
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
+#include "quantize/calibration/sample_shapes.h"
 
 namespace ec {
 namespace {
@@ -59,16 +60,34 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   return frontend->import(*model.source, options, sink);
 }
 
-// A compiled file has fixed sizes: an open batch becomes 1, the file's own default counts. Where the
-// target or calibration need every size, what remains is asked for; else it stays open.
+void remark_size(const std::string& name, const std::vector<int64_t>& shape, DiagnosticSink& sink) {
+  Diagnostic d(Code::DynamicShape,
+               "input '" + name + "' has the size of the calibration data: " +
+                   Shape::of(shape).text());
+  d.severity = Severity::Remark;
+  d.hint = "choose another size with --input-shape";
+  sink.report(std::move(d));
+}
+
+// A compiled file has fixed sizes: an open batch becomes 1, the file's own default counts,
+// calibration data tells the sizes of arrays. Where the target or calibration need every size, what
+// remains is asked for; else it stays open.
 Status bind_sizes(const Compilation& c, Graph& graph) {
   if (!kPlacesModel.has(c.verb()) && c.verb() != Verb::Quantize) return {};
   const bool needed = c.target()->needs_fixed_sizes() || c.options().is_given("quantize");
+  GivenShapes given;
+  if (const std::string& data = c.options().text("calibration-data"); !data.empty()) {
+    std::vector<quantize::ModelInput> inputs;
+    for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});
+    given = quantize::sample_shapes(data, inputs);
+  }
   DiagnosticSink sink;
-  Result<GivenShapes> shapes = default_shapes(graph, {}, sink);
+  Result<GivenShapes> shapes = default_shapes(graph, given, sink);
   if (!shapes && !needed) return {};
   for (const Diagnostic& d : sink.diagnostics()) c.sink().report(d);
   if (!shapes) return std::move(shapes).error();
+  for (const auto& [name, shape] : given)
+    if (shapes->contains(name)) remark_size(name, shape, c.sink());
   return bind_shapes(graph, *shapes, c.sink());
 }
 

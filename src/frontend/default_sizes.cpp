@@ -172,7 +172,7 @@ class Chooser {
                      (named ? " '" + dim.text() + "'" : std::string()) + " is taken as 1");
     d.severity = Severity::Remark;
     d.hint = "choose another size with " +
-             (named ? "--dim " + dim.text() + "=N" : shape_option(tensor->name(), tensor->shape()));
+             (named ? "--dim " + dim.text() + "=SIZE" : shape_option(tensor->name(), tensor->shape()));
     sink_.report(std::move(d));
   }
 

@@ -110,6 +110,23 @@ class Phases(Case):
             with self.subTest(arguments[0]):
                 self.assertEqual(count_opens(model, [PROGRAM, *arguments], self.dir), 1)
 
+    def test_open_sizes(self):
+        """The batch is 1, other sizes are those of the arrays, and what nobody tells is asked for."""
+        model = FLOATS.replace("f32[1,3,8,8]", "f32[batch,3,H,W]")
+        self.write("open.ecir", model)
+        quantised = self.good("open.ecir", "-t", "coral", *self.ptq, "-o", "o.tflite", "--json")
+        self.assertEqual(quantised.result["inputs"][0]["source_shape"], "1x3x8x8")
+        self.assertIn("has the size of the calibration data", quantised.json["diagnostics"][0]["message"])
+        asked = self.bad(1, "EC2003", "open.ecir", "-t", "coral", "-q", "dynamic", "-o", "p.tflite")
+        for name in ("H", "W"):
+            self.assertIn(f"--dim {name}=", asked.err)
+        self.good("open.ecir", "-t", "coral", *self.ptq, "--dim", "H=8,W=8", "-o", "q.tflite")
+        self.write("n.ecir", FLOATS.replace("f32[1,3,8,8]", "f32[N,3,8,8]"))
+        for target in ("cpu", "tflite"):
+            fixed = self.good("n.ecir", "-t", target, "-o", f"n.{'ecir' if target == 'cpu' else target}".replace("n.ecir", "n2.ecir"), "--json")
+            self.assertEqual(fixed.result["inputs"][0]["source_shape"], "1x3x8x8")
+            self.assertIn("the batch 'N' is taken as 1", fixed.json["diagnostics"][0]["message"])
+
 
 def count_opens(file, command, folder) -> int:
     """How often a program opens a file, as the kernel tells it."""

@@ -17,7 +17,7 @@ import program
 
 
 def placement(tool: str, model: pathlib.Path, rules: str) -> list[dict]:
-    return program.report(tool, "check", model, "--target", "coral", "--edgetpu-rules", rules)["operations"]
+    return program.report(tool, "check", model, "--target", "coral", "--passes", "none", "--edgetpu-rules", rules)["operations"]
 
 
 def is_mapped(row: dict) -> bool:

@@ -123,10 +123,15 @@ std::string report_text(const CompileReport& report, int verbosity) {
     out += fmt::format(", write {} (measured)\n  wrote {} ({})\n",
                        format_ms(report.milliseconds("commit")),
                        printable(report.output.string(), 1000), format_bytes(report.output_bytes));
+  } else if (!report.stopped_after.empty()) {
+    out += fmt::format(" (measured)\n  stopped after {}: nothing written\n", report.stopped_after);
   } else {
     out += " (measured)\n  nothing written: give a file with -o X.onnx or -o X.ecir\n";
   }
-  if (report.placement)
+  // Where everything runs on the target there is nothing to tell, unless it is a device.
+  if (report.placement &&
+      (report.placement->estimate ||
+       report.placement->native < static_cast<int64_t>(report.placement->operations.size())))
     out += "\n" + placement_table(*report.placement, false) + device_text(*report.placement) +
            fixes_text(*report.placement);
   if (!report.segments.empty()) out += segments_text(report);
