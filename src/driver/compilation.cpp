@@ -72,10 +72,12 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   job.name = fs::path(ref.name).stem().string();
   job.output = report.output;
   job.passes = &report.passes;
+  if (compilation.verb() != Verb::Compile) return job;  // nothing is written
   job.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                     {"options_sha256", compilation.options_sha256()}};
-  if (const Result<std::string> hash = source ? source->sha256() : Result<std::string>(""); hash)
-    if (!hash->empty()) job.provenance["source_sha256"] = *hash;
+  if (!source) return job;
+  if (const Result<std::string> hash = source->sha256(); hash.ok())
+    job.provenance["source_sha256"] = *hash;
   return job;
 }
 
