@@ -64,6 +64,13 @@ Result<ec::Tensor*> Importer::add_initial_state(Scope& scope, const Tensor& tens
   return scope.graph.add_constant(std::move(name), type, std::move(buffer).to_blob());
 }
 
+Result<ec::Tensor*> Importer::own_state(Scope& scope, const std::string& key,
+                                        const ec::TensorType& type, Blob initial,
+                                        const Location& location) {
+  warn_of_state("the state '" + key + "'", location);
+  return scope.graph.add_constant(key, type, std::move(initial));
+}
+
 bool Importer::is_defined(const Scope& scope, int32_t index) const {
   const auto at = static_cast<size_t>(index);
   const Tensor& tensor = scope.tensor(index);

@@ -45,6 +45,12 @@ class Importer {
 
   // Variables by key; null: not assigned yet.
   ec::Tensor*& variable(const std::string& key) { return variables_[key]; }
+  // State that an operator keeps inside itself, without a tensor in the file: its value at the
+  // start of the run, and the value that the next run starts from. `key` tells the operator's
+  // states apart. Both need Scope::is_main.
+  Result<ec::Tensor*> own_state(Scope& scope, const std::string& key, const ec::TensorType& type,
+                                Blob initial, const Location& location);
+  void assign_own_state(const std::string&, ec::Tensor*) {}  // every run starts anew
   // Says once that `what` does not outlive a run.
   void warn_of_state(const std::string& what, const Location& location);
 
