@@ -3,6 +3,7 @@
 
 #include "passes/tflite/parts.h"
 #include "passes/tflite/rules.h"
+#include "passes/tflite/spectrum.h"
 
 namespace ec::passes {
 namespace {
@@ -23,7 +24,7 @@ Result<bool> expand_l1(Rewriter& r, Operation* op) {
 }
 
 Result<bool> expand_square_sum(Rewriter& r, Operation* op) {
-  if (!is_float_reduction(op)) return false;
+  if (!is_float_reduction(op) || reads_spectrum(op)) return false;
   Parts p(r, op);
   Tensor* x = op->input(0);
   Tensor* sum = p.reduce(OpKind::ReduceSum, p.mul(x, x), *reduce_axes(op), keeps(op));

@@ -21,6 +21,7 @@ struct TensorRecord {
   ec::TensorType type;  // open dimensions are written as 1 and in the signature as -1
   uint32_t buffer = 0;  // 0: not constant
   bool is_variable = false;
+  bool is_complex = false;  // numbers of two parts of the type, which are no dimension here
 };
 
 struct Options {
