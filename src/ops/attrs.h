@@ -268,6 +268,13 @@ struct MaxUnpoolAttrs {
   std::vector<int64_t> kernel, strides, pads;
   EC_ATTRS(MaxUnpoolAttrs, kernel, strides, pads)
 };
+// max_pool_argmax(x [N, H, W, C]) and max_unpool_argmax(x, indices): the index of an element counts
+// within its window, row by row.
+struct ArgmaxWindowAttrs {
+  std::vector<int64_t> kernel, strides;
+  AutoPad padding = AutoPad::Valid;  // valid or same_upper
+  EC_ATTRS(ArgmaxWindowAttrs, kernel, strides, padding)
+};
 struct MaxRoiPoolAttrs {
   std::vector<int64_t> pooled;
   float spatial_scale = 1.0f;
@@ -392,8 +399,11 @@ struct RecurrentAttrs {
   bool input_forget = false;         // lstm
   bool linear_before_reset = false;  // gru
   bool batch_first = false;
+  // lstm: x as a whole and h at every step pass through 8 bits, with a scale of their own each
+  // time.
+  bool dynamic_quantize_inputs = false;
   EC_ATTRS(RecurrentAttrs, hidden_size, direction, activations, activation_alpha, activation_beta,
-           clip, input_forget, linear_before_reset, batch_first)
+           clip, input_forget, linear_before_reset, batch_first, dynamic_quantize_inputs)
 };
 
 // The recurrent ops below keep TFLite's operands and gate layout: one weight matrix per gate.
@@ -445,6 +455,60 @@ struct WindowAttrs {
 struct MelAttrs {
   DType dtype = DType::F32;
   EC_ATTRS(MelAttrs, dtype)
+};
+
+// The integer signal processing of TFLite Micro's signal library.
+struct SignalWindowAttrs {
+  int64_t shift = 0;
+  EC_ATTRS(SignalWindowAttrs, shift)
+};
+struct SignalFftAttrs {
+  int64_t fft_length = 0;
+  EC_ATTRS(SignalFftAttrs, fft_length)
+};
+struct SignalEnergyAttrs {
+  int64_t start_index = 0, end_index = 0;  // elements outside are 0
+  EC_ATTRS(SignalEnergyAttrs, start_index, end_index)
+};
+struct SignalFilterBankAttrs {
+  int64_t num_channels = 0;
+  EC_ATTRS(SignalFilterBankAttrs, num_channels)
+};
+// Factors have spectral_subtraction_bits fraction bits; odd channels have the alternate ones.
+struct SpectralSubtractionAttrs {
+  int64_t smoothing = 0, one_minus_smoothing = 0;
+  int64_t alternate_smoothing = 0, alternate_one_minus_smoothing = 0;
+  int64_t smoothing_bits = 0, spectral_subtraction_bits = 0;
+  int64_t min_signal_remaining = 0;
+  bool clamping = false;
+  EC_ATTRS(SpectralSubtractionAttrs, smoothing, one_minus_smoothing, alternate_smoothing,
+           alternate_one_minus_smoothing, smoothing_bits, spectral_subtraction_bits,
+           min_signal_remaining, clamping)
+};
+struct SignalPcanAttrs {
+  int64_t snr_shift = 0;
+  EC_ATTRS(SignalPcanAttrs, snr_shift)
+};
+struct SignalLogAttrs {
+  int64_t input_correction_bits = 0, output_scale = 0;
+  EC_ATTRS(SignalLogAttrs, input_correction_bits, output_scale)
+};
+struct SignalFramerAttrs {
+  int64_t frame_size = 0, frame_step = 0;
+  bool prefill = false;  // the samples before the first are zeros: every frame is valid
+  EC_ATTRS(SignalFramerAttrs, frame_size, frame_step, prefill)
+};
+struct SignalStackerAttrs {
+  int64_t num_channels = 0, left_context = 0, right_context = 0, step = 1;
+  EC_ATTRS(SignalStackerAttrs, num_channels, left_context, right_context, step)
+};
+struct SignalDelayAttrs {
+  int64_t delay_length = 0;
+  EC_ATTRS(SignalDelayAttrs, delay_length)
+};
+struct SignalOverlapAddAttrs {
+  int64_t frame_step = 0;
+  EC_ATTRS(SignalOverlapAddAttrs, frame_step)
 };
 
 struct ReshapeAttrs {

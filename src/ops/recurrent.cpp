@@ -3,6 +3,7 @@
 
 #include "ops/define.h"
 #include "ops/recurrent_cell.h"
+#include "support/rounding.h"
 #include "support/strings.h"
 
 namespace ec::ops {
@@ -275,15 +276,48 @@ std::vector<double> load_operand(KernelContext& ctx, size_t i) {
   return out;
 }
 
+// Numbers as 8 bits hold them, with the scale and zero point that their range gives: the arithmetic
+// of ONNX Runtime's dynamic quantisation, in single precision.
+void pass_through_8_bits(std::span<double> values) {
+  float low = 0.0f, high = 0.0f;
+  for (const double v : values) {
+    low = std::min(low, static_cast<float>(v));
+    high = std::max(high, static_cast<float>(v));
+  }
+  const float scale = high == low ? 1.0f : (high - low) / 255.0f;
+  const float zero = round_half_even(std::clamp(-low / scale, 0.0f, 255.0f));
+  for (double& v : values) {
+    const float stored =
+        std::clamp(round_half_even(static_cast<float>(v) / scale) + zero, 0.0f, 255.0f);
+    v = static_cast<double>(stored - zero) * static_cast<double>(scale);
+  }
+}
+
+// The hidden states of all sequences before a step, quantised together; those that ended are zeros.
+void quantize_states(std::vector<Walker>& walkers, std::span<const int64_t> lengths, int64_t step) {
+  std::vector<double> all;
+  for (size_t n = 0; n < walkers.size(); ++n) {
+    if (step >= lengths[n]) std::fill(walkers[n].h.begin(), walkers[n].h.end(), 0.0);
+    all.insert(all.end(), walkers[n].h.begin(), walkers[n].h.end());
+  }
+  pass_through_8_bits(all);
+  auto at = all.begin();
+  for (Walker& walker : walkers) {
+    std::copy_n(at, walker.h.size(), walker.h.begin());
+    at += static_cast<int64_t>(walker.h.size());
+  }
+}
+
 Status reference_recurrent(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RecurrentAttrs>();
   const Cell cell = cell_of(ctx.op().kind());
   const Geometry g = geometry_of(ctx, attrs, cell);
   if (g.hidden == 0 || g.batch == 0) return {};
   EC_TRY(const std::vector<int64_t> lengths, sequence_lengths(ctx, g));
-  const auto x = load_operand(ctx, kX), w = load_operand(ctx, kW), r = load_operand(ctx, kR),
-             b = load_operand(ctx, kB), h0 = load_operand(ctx, kH0), c0 = load_operand(ctx, kC0),
-             p = load_operand(ctx, kP);
+  auto x = load_operand(ctx, kX);
+  if (attrs.dynamic_quantize_inputs) pass_through_8_bits(x);
+  const auto w = load_operand(ctx, kW), r = load_operand(ctx, kR), b = load_operand(ctx, kB),
+             h0 = load_operand(ctx, kH0), c0 = load_operand(ctx, kC0), p = load_operand(ctx, kP);
   const auto activations = bind_activations(attrs, cell);
   const int64_t rows = g.gates * g.hidden;
   // Steps beyond a sequence's length stay zero.
@@ -297,18 +331,27 @@ Status reference_recurrent(KernelContext& ctx) {
         p.empty() ? nullptr : p.data() + d * 3 * g.hidden,
         std::span(activations).subspan(static_cast<size_t>(d) * per_direction, per_direction)};
     const bool reverse = attrs.direction == Direction::Reverse || d == 1;
+    std::vector<Walker> walkers(static_cast<size_t>(g.batch),
+                                Walker(ctx.op().kind(), attrs, g, weights));
     for (int64_t n = 0; n < g.batch; ++n) {
-      Walker walker(ctx.op().kind(), attrs, g, weights);
-      const int64_t state = g.state_at(d, n), length = lengths[static_cast<size_t>(n)];
-      if (!h0.empty()) std::copy_n(h0.data() + state, g.hidden, walker.h.data());
-      if (!c0.empty()) std::copy_n(c0.data() + state, g.hidden, walker.c.data());
-      for (int64_t i = 0; i < length; ++i) {
+      Walker& walker = walkers[static_cast<size_t>(n)];
+      if (!h0.empty()) std::copy_n(h0.data() + g.state_at(d, n), g.hidden, walker.h.data());
+      if (!c0.empty()) std::copy_n(c0.data() + g.state_at(d, n), g.hidden, walker.c.data());
+      std::copy(walker.h.begin(), walker.h.end(), y_h.data() + g.state_at(d, n));
+      std::copy(walker.c.begin(), walker.c.end(), y_c.data() + g.state_at(d, n));
+    }
+    for (int64_t i = 0; i < g.time; ++i) {
+      if (attrs.dynamic_quantize_inputs) quantize_states(walkers, lengths, i);
+      for (int64_t n = 0; n < g.batch; ++n) {
+        const int64_t state = g.state_at(d, n), length = lengths[static_cast<size_t>(n)];
+        if (i >= length) continue;
+        Walker& walker = walkers[static_cast<size_t>(n)];
         const int64_t t = reverse ? length - 1 - i : i;
         walker.step(x.data() + g.x_at(t, n));
         std::copy(walker.h.begin(), walker.h.end(), y.data() + g.y_at(t, d, n));
+        std::copy(walker.h.begin(), walker.h.end(), y_h.data() + state);
+        std::copy(walker.c.begin(), walker.c.end(), y_c.data() + state);
       }
-      std::copy(walker.h.begin(), walker.h.end(), y_h.data() + state);
-      std::copy(walker.c.begin(), walker.c.end(), y_c.data() + state);
     }
   }
   store<double>(ctx.output(0), y);

@@ -126,6 +126,17 @@ Status infer_softmax(InferContext& ctx) {
   return infer_same_as_first(ctx);
 }
 
+Status infer_softmax_i16(InferContext& ctx) {
+  if (ctx.dtype(0) != DType::I8)
+    return ctx.bad_type("softmax_i16 takes 8-bit numbers, not " + operand_text(ctx, 0));
+  if (ctx.shape(0)) {
+    EC_TRY([[maybe_unused]] const int64_t axis,
+           normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, ctx.shape(0)->rank()));
+  }
+  ctx.set(0, DType::I16, ctx.shape(0));
+  return {};
+}
+
 }  // namespace
 
 EC_OP_DEF(Softmax, .signature = "(x) -> y",
@@ -133,6 +144,12 @@ EC_OP_DEF(Softmax, .signature = "(x) -> y",
           .infer = infer_softmax, .reference = run_softmax<Form::Softmax>,
           .quantized = quantized::softmax, .quant = QuantRule::FixedOutput,
           .layout = LayoutRule::AxisAttr);
+EC_OP_DEF(
+    SoftmaxI16, .signature = "(x) -> y",
+    .summary = "softmax of 8-bit numbers with a 16-bit result: scale 1/65536, zero point -32768.",
+    .infer = infer_softmax_i16, .reference = quantized::softmax_i16,
+    .quantized = quantized::softmax_i16, .quant = QuantRule::FixedOutput,
+    .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(LogSoftmax, .signature = "(x) -> y", .summary = "log(softmax(x)) along an axis.",
           .infer = infer_softmax, .reference = run_softmax<Form::LogSoftmax>,
           .quantized = quantized::log_softmax, .quant = QuantRule::FixedOutput,

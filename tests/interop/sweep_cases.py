@@ -55,6 +55,31 @@ def window_output(size, kernel, stride, dilation, padding):
     return (size - extent) // stride + 1
 
 
+# --- complex numbers ------------------------------------------------------------------------------
+def rfft(c, reader):
+    """A transform of rows or of planes, and what reads its complex numbers."""
+    lead, height, width = [c.pick(1, 2, 3)] if c.chance(0.6) else [], c.pick(1, 1, 2, 4, 8), c.pick(4, 8, 32, 256)
+    size = [max(1, height + c.pick(-1, 0, 0, 1)) if height > 1 else 1, width + c.pick(-3, 0, 0, 2)]
+    x = c.input([*lead, *size], np.float32)
+    bins = [*lead, height, width // 2 + 1]
+    numbers = c.model.tensor(bins, np.complex64)
+    c.model.op("RFFT2D", [x, c.model.const(np.asarray([height, width], np.int32))], [numbers])
+    if height == 1 and c.chance(0.5):
+        bins = [*lead, width // 2 + 1]
+        flat = c.model.tensor(bins, np.complex64)
+        if c.chance(0.5):
+            c.model.op("SQUEEZE", [numbers], [flat], [[c.pick(len(lead), -2)]])
+        else:
+            c.model.op("RESHAPE", [numbers, c.model.const(np.asarray(bins, np.int32))], [flat], [bins])
+        numbers = flat
+    if reader == "MUL":
+        product = c.model.tensor(bins, np.complex64)
+        c.model.op("MUL", [numbers, numbers], [product], [NONE])
+        numbers, reader = product, c.pick("REAL", "IMAG")
+    out = c.model.output(bins, np.float32)
+    c.model.op(reader, [numbers], [out], [8, 0] if reader == "CAST" else ())
+
+
 # --- weighted sums --------------------------------------------------------------------------------
 def weights(c, kind, shape, axis, per_axis, narrow=True):
     if kind == "u8":
@@ -143,12 +168,15 @@ def depthwise(c, kind):
              [padding, stride[1], stride[0], times, activation(c), dilation[1], dilation[0]], lambda x, w: [x, w])
 
 
-def transpose_conv(c, kind):
+def transpose_conv(c, kind, computed=False):
     kernel, stride, padding = (c.pick(1, 2, 3), c.pick(2, 3, 4)), c.pick((1, 1), (2, 2), (2, 1)), c.pick(SAME, VALID)
     batch, cin, cout = c.pick(1, 2), c.pick(1, 3, 8), c.pick(1, 4, 5)
     size = [int(c.rng.integers(1, 6)) for _ in range(2)]
     out = [s * t if padding == SAME else (s - 1) * t + k for s, t, k in zip(size, stride, kernel)]
-    shape = c.model.const(np.asarray([batch, *out, cout], np.int32))
+    if computed:  # any size that a convolution turns into the input's
+        out = [s + int(c.rng.integers(1 - t if s > t else 0, 1)) if padding == SAME else s + int(c.rng.integers(0, t)) for s, t in zip(out, stride)]
+    sizes = np.asarray([batch, *out, cout], np.int32)
+    shape = c.input([4], np.int32, values=sizes) if computed else c.model.const(sizes)
     weighted(c, "TRANSPOSE_CONV", kind, [batch, *size, cin], [cout, *kernel, cin], 0, cout, cin * kernel[0] * kernel[1],
              [batch, *out, cout], [padding, stride[1], stride[0], NONE], lambda x, w: [w, x], front=[shape])
 
@@ -519,6 +547,10 @@ def families():
         add(f"{op}_i32", 6, binary, op, "i32", {"ADD": add_option, "SUB": add_option, "MUL": act_option}.get(op, plain))
     for op in ("FLOOR_DIV", "ATAN2", "POW", "SQUARED_DIFFERENCE"):
         add(f"{op}_f32", 6, binary, op, "f32", plain)
+    for kind in ("i8", "u8", "i16", "f32"):
+        add(f"transpose_conv_computed_{kind}", 20, transpose_conv, kind, computed=True)
+    for reader in ("COMPLEX_ABS", "REAL", "IMAG", "CAST", "MUL"):
+        add(f"rfft_{reader}", 12, rfft, reader)
     add("SUM_f32", 10, reduce, "SUM", "f32")
     add("L2_POOL_2D_f32", 12, pool, "L2_POOL_2D", "f32")
     for op in ("SQUARE", "SIN"):

@@ -7,7 +7,8 @@ import flatbuffers
 import numpy as np
 
 TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(np.int32): 2, np.dtype(np.uint8): 3,
-         np.dtype(np.int64): 4, np.dtype(np.bool_): 6, np.dtype(np.int16): 7, np.dtype(np.int8): 9}
+         np.dtype(np.int64): 4, np.dtype(np.bool_): 6, np.dtype(np.int16): 7, np.dtype(np.complex64): 8, np.dtype(np.int8): 9,
+         np.dtype(np.uint64): 12, np.dtype(np.uint32): 15}
 
 # Operator: (code, number of the option table or 0, kinds of its fields in order)
 OPERATORS = {
@@ -34,6 +35,8 @@ OPERATORS = {
     "REDUCE_PROD": (81, 27, ["bool"]), "REDUCE_MAX": (82, 27, ["bool"]), "PACK": (83, 59, ["i32", "i32"]),
     "ONE_HOT": (85, 61, ["i32"]), "UNPACK": (88, 64, ["i32", "i32"]), "REDUCE_MIN": (89, 27, ["bool"]),
     "FLOOR_DIV": (90, 65, []), "SQUARE": (92, 66, []), "FLOOR_MOD": (95, 72, []),
+    "RFFT2D": (131, 0, []), "IMAG": (133, 0, []), "REAL": (134, 0, []), "COMPLEX_ABS": (135, 0, []),
+    "SQUEEZE": (43, 30, ["[i32]"]), "EXPAND_DIMS": (70, 52, []), "SHAPE": (77, 55, ["i8"]), "CUSTOM": (32, 0, []),
     "RESIZE_NEAREST_NEIGHBOR": (97, 74, ["bool", "bool"]), "LEAKY_RELU": (98, 75, ["f32"]),
     "SQUARED_DIFFERENCE": (99, 76, []), "MIRROR_PAD": (100, 77, ["i8"]), "ABS": (101, 78, []), "REVERSE_V2": (105, 81, []),
     "ELU": (111, 0, []), "QUANTIZE": (114, 89, []), "HARD_SWISH": (117, 91, []), "SELECT_V2": (123, 98, []),
@@ -114,9 +117,14 @@ class ModelBuilder:
         self.outputs.append(self.tensor(shape, dtype, quant))
         return self.outputs[-1]
 
+    def custom(self, code, inputs, outputs, options, version=1):
+        """An operator of another program; its options are bytes."""
+        index = self.codes.setdefault((OPERATORS["CUSTOM"][0], code, version), len(self.codes))
+        self.operators.append({0: ("u32", index), 1: ("[i32]", inputs), 2: ("[i32]", outputs), 5: ("[u8]", options)})
+
     def op(self, name, inputs, outputs, options=(), intermediates=()):
         code, table, kinds = OPERATORS[name]
-        index = self.codes.setdefault(code, len(self.codes))
+        index = self.codes.setdefault((code, None, 1), len(self.codes))
         fields = {0: ("u32", index), 1: ("[i32]", inputs), 2: ("[i32]", outputs)}
         if table:
             values = {i: (kind, value) for i, (kind, value) in enumerate(zip(kinds, options)) if kind != "skip"}
@@ -126,7 +134,8 @@ class ModelBuilder:
         self.operators.append(fields)
 
     def finish(self):
-        codes = [{0: ("i8", min(code, 127)), 2: ("i32", 1), 3: ("i32", code)} for code in self.codes]
+        codes = [{0: ("i8", min(code, 127)), 2: ("i32", version), 3: ("i32", code)} | ({1: ("str", custom)} if custom else {})
+                 for code, custom, version in self.codes]
         graph = {0: ("[table]", self.tensors), 1: ("[i32]", self.inputs), 2: ("[i32]", self.outputs),
                  3: ("[table]", self.operators), 4: ("str", "main")}
         model = {0: ("u32", 3), 1: ("[table]", codes), 2: ("[table]", [graph]), 3: ("str", "op sweep"),

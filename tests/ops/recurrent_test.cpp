@@ -24,6 +24,19 @@ TEST(Recurrent, ByHand) {
                attrs});
 }
 
+// x passes through 255 steps of its range: 0.6 of 255 becomes 1. A single state is the end of its
+// own range and stays.
+TEST(Recurrent, InputsThatAreQuantisedAtEveryStep) {
+  const Operand w = f32({1, 4, 1}, {0.01, 0.02, -0.01, 0.03});
+  const Operand r = f32({1, 4, 1}, {0.5, -0.25, 0.75, 1});
+  RecurrentAttrs attrs;
+  const auto plain = run_op(OpKind::Lstm, {f32({2, 1, 1}, {255, 1}), w, r}, attrs, 3);
+  attrs.dynamic_quantize_inputs = true;
+  const auto quantised = run_op(OpKind::Lstm, {f32({2, 1, 1}, {255, 0.6}), w, r}, attrs, 3);
+  ASSERT_TRUE(plain.ok() && quantised.ok());
+  for (size_t i = 0; i < 3; ++i) expect_equal((*quantised)[i], (*plain)[i]);
+}
+
 TEST(Recurrent, OpenDimensionsFlow) {
   const Dim t = sym("T"), b = sym("B");
   RecurrentAttrs attrs;

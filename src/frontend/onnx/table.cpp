@@ -33,6 +33,7 @@ const std::vector<DomainRows>& domains() {
       {"", kControlRows},
       {"com.microsoft", kMicrosoftRows},
       {"com.microsoft", kMicrosoftQuantizedRows},
+      {"com.microsoft", kMicrosoftRecurrentRows},
       {"com.microsoft", kMatMulNBitsRows},
       {"ai.onnx.preview.training", kTrainingRows},
       {"ai.onnx.preview.training", kGradientRows},

@@ -57,9 +57,9 @@ Status direct(NodeContext& ctx) {
 
 extern const std::span<const OpRow> kActivationRows, kAttentionRows, kConstantRows, kControlRows,
     kConvRows, kElementwiseRows, kGatherRows, kImageRows, kLossRows, kMatMulRows, kMicrosoftRows,
-    kMicrosoftQuantizedRows, kMatMulNBitsRows, kMovementRows, kNormalizationRows, kPoolRows,
-    kQuantizeRows, kRandomRows, kRecurrentRows, kReduceRows, kSequenceRows, kShapeRows, kSignalRows,
-    kTrainingRows, kLinearAttentionRows, kPreviewRows, kTfIdfRows, kTreeRows, kGradientRows,
-    kMlRows;
+    kMicrosoftQuantizedRows, kMicrosoftRecurrentRows, kMatMulNBitsRows, kMovementRows,
+    kNormalizationRows, kPoolRows, kQuantizeRows, kRandomRows, kRecurrentRows, kReduceRows,
+    kSequenceRows, kShapeRows, kSignalRows, kTrainingRows, kLinearAttentionRows, kPreviewRows,
+    kTfIdfRows, kTreeRows, kGradientRows, kMlRows;
 
 }  // namespace ec::onnx

@@ -25,7 +25,10 @@ Status softmax(OpContext& ctx) {
       return ctx.unsupported("a softmax of integers with beta " + std::to_string(beta));
     EC_TRY(x, ctx.add(OpKind::Mul, {x, ctx.scalar(x->dtype(), double{beta})}));
   }
-  return ctx.finish(OpKind::Softmax, {x}, last_axis());
+  // TFLite Micro has a form that gives 8-bit numbers a 16-bit result.
+  EC_TRY(const DType to, ctx.out_dtype());
+  const bool widens = x->type().quant && x->dtype() == DType::I8 && to == DType::I16;
+  return ctx.finish(widens ? OpKind::SoftmaxI16 : OpKind::Softmax, {x}, last_axis());
 }
 
 Status log_softmax(OpContext& ctx) {

@@ -148,12 +148,75 @@ Status set_transposed_padding(const OpContext& ctx, Padding padding,
   return {};
 }
 
+// The output's sizes when those between batch and channels are known; unknown ones are -1.
+std::optional<std::vector<int64_t>> known_output_sizes(const OpContext& ctx, size_t spatial) {
+  const ec::Tensor* given = ctx.in(0);
+  if (auto sizes = known_ints(given)) return sizes;
+  const auto& dims = given->dim_values();
+  if (!dims || dims->size() != spatial + 2) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : *dims) sizes.push_back(dim.is_static() ? dim.size() : -1);
+  if (std::find(sizes.begin() + 1, sizes.end() - 1, -1) != sizes.end() - 1) return std::nullopt;
+  return sizes;
+}
+
+// Where the window of the wanted output starts in the whole result, as a list of i64: half of the
+// padding of a convolution from the output's size to the input's.
+Result<ec::Tensor*> window_starts(OpContext& ctx, ec::Tensor* sizes, Padding padding,
+                                  const std::vector<int64_t>& kernel,
+                                  const std::vector<int64_t>& strides) {
+  if (padding == Padding::VALID) return ctx.ints(std::vector<int64_t>(kernel.size(), 0));
+  std::vector<int64_t> rounding, overlap;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    rounding.push_back(strides[i] - 1);
+    overlap.push_back(kernel[i] - strides[i]);
+  }
+  ec::Tensor* stride = ctx.ints(strides);
+  EC_TRY(ec::Tensor * steps, ctx.add(OpKind::Add, {sizes, ctx.ints(rounding)}));
+  EC_TRY(steps, ctx.add(OpKind::Div, {steps, stride}));
+  EC_TRY(ec::Tensor * covered, ctx.add(OpKind::Mul, {steps, stride}));
+  EC_TRY(covered, ctx.add(OpKind::Add, {covered, ctx.ints(overlap)}));
+  EC_TRY(ec::Tensor * total, ctx.add(OpKind::Sub, {covered, sizes}));
+  EC_TRY(total, ctx.add(OpKind::Max, {total, ctx.scalar(DType::I64, 0)}));
+  return ctx.add(OpKind::Div, {total, ctx.scalar(DType::I64, 2)});
+}
+
+// Sizes that only a run tells: the whole result of an image with one more row and column of zeros,
+// which is at least as large as any output that gives this input, and of it the wanted window.
+Status computed_sizes(OpContext& ctx, ConvTransposeAttrs attrs, Padding padding,
+                      const std::vector<int64_t>& kernel, ec::Tensor* weights) {
+  const auto spatial = static_cast<int64_t>(kernel.size());
+  ec::Tensor* x = ctx.in(2);
+  const auto& quant = x->type().quant;
+  std::vector<int64_t> pads(2 * kernel.size() + 4, 0), axes;
+  for (int64_t d = 1; d <= spatial; ++d) {
+    pads[static_cast<size_t>(spatial + 2 + d)] = 1;
+    axes.push_back(d);
+  }
+  ec::Tensor* zero =
+      quant ? ctx.scalar(x->dtype(), static_cast<double>(quant->zero_points[0])) : nullptr;
+  EC_TRY(x, ctx.add(OpKind::Pad, {x, ctx.ints(pads), zero}, PadAttrs{}));
+  EC_TRY(ec::Tensor * y, ctx.add(OpKind::ConvTranspose, {x, weights, ctx.in(3)}, attrs));
+  if (is_integer(y->dtype())) ctx.graph().set_quant(y, ctx.out_quant());
+  EC_TRY(ec::Tensor * sizes, ctx.as_i64(0));
+  EC_TRY(sizes, ctx.add(OpKind::Slice, {sizes, ctx.ints({1}), ctx.ints({spatial + 1})}));
+  EC_TRY(ec::Tensor * starts, window_starts(ctx, sizes, padding, kernel, attrs.strides));
+  EC_TRY(ec::Tensor * ends, ctx.add(OpKind::Add, {starts, sizes}));
+  return ctx.finish(OpKind::Slice, {y, starts, ends, ctx.ints(axes)});
+}
+
 Status transposed(OpContext& ctx, ConvTransposeAttrs attrs, Padding padding,
                   ActivationFunctionType activation, std::vector<int64_t> kernel,
                   ec::Tensor* weights) {
-  EC_TRY(const std::vector<int64_t> sizes, ctx.need_ints(0, "output_shape"));
-  EC_CHECK_OK(set_transposed_padding(ctx, padding, kernel, sizes, attrs));
   EC_CHECK_OK(set_activation(ctx, activation, attrs));
+  if (!is_integer(ctx.dtype(0)))
+    return ctx.fail(Code::TypeMismatch, "the output shape has to be a list of integers");
+  const auto sizes = known_output_sizes(ctx, kernel.size());
+  bool is_known = sizes.has_value();
+  for (size_t i = 0; i < kernel.size(); ++i)
+    is_known = is_known && (*ctx.in(2)->shape())[i + 1].is_static();
+  if (!is_known) return computed_sizes(ctx, std::move(attrs), padding, kernel, weights);
+  EC_CHECK_OK(set_transposed_padding(ctx, padding, kernel, *sizes, attrs));
   return ctx.finish(OpKind::ConvTranspose, {ctx.in(2), weights, ctx.in(3)}, attrs);
 }
 

@@ -1,17 +1,50 @@
-// Custom operators: detection's last step is known, all others are kept as they are.
-#include "formats/tflite/flex_map.h"
+// Custom operators: those whose meaning is published have converters, all others are kept as they
+// are.
+#include <cstring>
+
+#include "frontend/tflite/custom.h"
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/table.h"
 #include "frontend/tflite/types.h"
 #include "ir/base64.h"
 
 namespace ec::tflite {
+
+Result<FlexMap> option_map(const OpContext& ctx) {
+  Result<FlexMap> opened = FlexMap::open(ctx.importer().file().custom_options(ctx.source()));
+  if (!opened.ok()) return ctx.fail(Code::CorruptFile, opened.error().message());
+  return std::move(*opened);
+}
+
+Result<int64_t> need_option(const OpContext& ctx, const FlexMap& map, const char* key,
+                            int64_t least, int64_t most) {
+  const auto value = map.integer(key);
+  if (!value) return ctx.fail(Code::BadAttribute, "option '" + std::string(key) + "' is missing");
+  if (*value >= least && *value <= most) return *value;
+  return ctx.fail(Code::BadAttribute,
+                  "option '" + std::string(key) + "' is " + std::to_string(*value));
+}
+
+Result<std::vector<int32_t>> option_words(const OpContext& ctx, size_t at_least) {
+  const Blob bytes = ctx.importer().file().custom_options(ctx.source());
+  constexpr size_t kMost = 16;
+  std::vector<int32_t> words(std::min(bytes.size() / sizeof(int32_t), kMost));
+  if (words.size() < at_least)
+    return ctx.fail(Code::CorruptFile, "the options have " + std::to_string(bytes.size()) +
+                                           " bytes, " + std::to_string(4 * at_least) +
+                                           " are needed");
+  std::memcpy(words.data(), bytes.bytes().data(), words.size() * sizeof(int32_t));
+  return words;
+}
+
+int32_t custom_version(const OpContext& ctx) {
+  return ctx.importer().file().code_of(ctx.source()).version();
+}
+
 namespace {
 
 Result<DetectionAttrs> detection_attrs(const OpContext& ctx) {
-  Result<FlexMap> opened = FlexMap::open(ctx.importer().file().custom_options(ctx.source()));
-  if (!opened.ok()) return ctx.fail(Code::CorruptFile, opened.error().message());
-  const FlexMap& map = *opened;
+  EC_TRY(const FlexMap map, option_map(ctx));
   DetectionAttrs attrs;
   const auto integer = [&](const char* key, int64_t& to) { to = map.integer(key).value_or(to); };
   const auto real = [&](const char* key, float& to) {
@@ -32,13 +65,10 @@ Result<DetectionAttrs> detection_attrs(const OpContext& ctx) {
 }
 
 Status detection(OpContext& ctx) {
-  if (ctx.num_inputs() != 3 || ctx.num_outputs() != 4)
-    return ctx.fail(Code::BadArity, "three inputs and four outputs are needed");
   EC_TRY(const DetectionAttrs attrs, detection_attrs(ctx));
   std::vector<ec::Tensor*> inputs;
   for (size_t i = 0; i < 3; ++i) {
     ec::Tensor* x = ctx.in(i);
-    if (x == nullptr) return ctx.fail(Code::BadArity, "an input is missing");
     if (x->type().quant) {
       EC_TRY(x, ctx.add(OpKind::Dequantize, {x}, DequantizeAttrs{}));
     }
@@ -47,11 +77,33 @@ Status detection(OpContext& ctx) {
   return ctx.finish(OpKind::DetectionPostProcess, std::move(inputs), attrs);
 }
 
+constexpr CustomRow kDetectionRows[] = {
+    {"TFLite_Detection_PostProcess", {3, 3}, {4, 4}, detection},
+};
+
+const CustomRow* find_custom(std::string_view code) {
+  for (const auto rows :
+       {std::span<const CustomRow>(kDetectionRows), kMediapipeRows, kLandmarkRows, kSignalRows})
+    for (const CustomRow& row : rows)
+      if (row.code == code) return &row;
+  return nullptr;
+}
+
+Status convert_known(OpContext& ctx, const CustomRow& row) {
+  const std::vector<ec::Tensor*> inputs = ctx.tensors();
+  if (!row.inputs.accepts(inputs.size()) || !row.outputs.accepts(ctx.num_outputs()))
+    return ctx.fail(Code::BadArity, std::to_string(inputs.size()) + " inputs and " +
+                                        std::to_string(ctx.num_outputs()) + " outputs do not fit");
+  for (const ec::Tensor* input : inputs)
+    if (input == nullptr) return ctx.fail(Code::BadArity, "an input is missing");
+  return row.convert(ctx);
+}
+
 Status custom(OpContext& ctx) {
   const ModelFile& file = ctx.importer().file();
   CustomAttrs attrs;
   attrs.code = text_of(file.code_of(ctx.source()).custom_code());
-  if (attrs.code == "TFLite_Detection_PostProcess") return detection(ctx);
+  if (const CustomRow* row = find_custom(attrs.code)) return convert_known(ctx, *row);
   const Blob options = file.custom_options(ctx.source());
   if (!ctx.importer().may_copy(2 * options.size()))
     return ctx.fail(Code::TooLarge, "the options of custom operators exceed the limit");

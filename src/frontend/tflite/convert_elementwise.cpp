@@ -1,4 +1,5 @@
 // Arithmetic, comparisons and logic, element by element.
+#include "frontend/tflite/complex.h"
 #include "frontend/tflite/table.h"
 
 namespace ec::tflite {
@@ -8,6 +9,12 @@ template <OpKind kKind, class Options>
 Status arithmetic(OpContext& ctx) {
   return ctx.finish_activated(kKind, {ctx.in(0), ctx.in(1)}, {},
                               ctx.options<Options>().fused_activation_function());
+}
+
+Status mul(OpContext& ctx) {
+  if (!ctx.is_complex_input(0) && !ctx.is_complex_input(1) && !ctx.is_complex_output())
+    return arithmetic<OpKind::Mul, MulOptions>(ctx);
+  return complex_mul(ctx);
 }
 
 Status square(OpContext& ctx) { return ctx.finish(OpKind::Mul, {ctx.in(0), ctx.in(0)}); }
@@ -65,7 +72,7 @@ constexpr Arity k1{1, 1}, k2{2, 2}, k3{3, 3};
 constexpr OpRow kRows[] = {
     {BuiltinOperator::ADD, k2, k1, arithmetic<OpKind::Add, AddOptions>},
     {BuiltinOperator::SUB, k2, k1, arithmetic<OpKind::Sub, SubOptions>},
-    {BuiltinOperator::MUL, k2, k1, arithmetic<OpKind::Mul, MulOptions>},
+    {BuiltinOperator::MUL, k2, k1, mul, false, true},
     {BuiltinOperator::DIV, k2, k1, arithmetic<OpKind::Div, DivOptions>},
     {BuiltinOperator::MAXIMUM, k2, k1, direct<OpKind::Max>},
     {BuiltinOperator::MINIMUM, k2, k1, direct<OpKind::Min>},

@@ -1,4 +1,5 @@
 // Conversions between types and between numbers and their stored forms.
+#include "frontend/tflite/complex.h"
 #include "frontend/tflite/table.h"
 
 namespace ec::tflite {
@@ -7,7 +8,16 @@ namespace {
 Status cast(OpContext& ctx) {
   CastAttrs attrs;
   EC_TRY(attrs.to, ctx.out_dtype());
-  return ctx.finish(OpKind::Cast, {ctx.in(0)}, attrs);
+  ec::Tensor* x = ctx.in(0);
+  // Real numbers become the real part; of complex ones only that part stays.
+  if (ctx.is_complex_input() && !ctx.is_complex_output()) {
+    EC_TRY(x, complex_part(ctx, x, ComplexPart::Real));
+  } else if (!ctx.is_complex_input() && ctx.is_complex_output()) {
+    EC_TRY(x, ctx.cast(x, attrs.to));
+    EC_TRY(x, ctx.unsqueeze(x, std::vector<int64_t>{-1}));
+    EC_TRY(x, ctx.add(OpKind::Pad, {x, ctx.ints({0, 1}), nullptr, ctx.ints({-1})}, PadAttrs{}));
+  }
+  return ctx.finish(OpKind::Cast, {x}, attrs);
 }
 
 // Half-precision weights are stored with a DEQUANTIZE behind them.
@@ -44,7 +54,7 @@ Status densify(OpContext& ctx) { return ctx.set(0, ctx.in(0)); }
 constexpr Arity k1{1, 1};
 
 constexpr OpRow kRows[] = {
-    {BuiltinOperator::CAST, k1, k1, cast},
+    {BuiltinOperator::CAST, k1, k1, cast, false, true},
     {BuiltinOperator::DEQUANTIZE, k1, k1, dequantize},
     {BuiltinOperator::QUANTIZE, k1, k1, quantize},
     {BuiltinOperator::FAKE_QUANT, k1, k1, fake_quant},

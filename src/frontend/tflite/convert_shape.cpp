@@ -14,33 +14,44 @@ std::vector<int64_t> to_i64(const flatbuffers::Vector<int32_t>* list) {
   return out;
 }
 
-// The shape is the second input, or an option in files of early converters.
-Status reshape(OpContext& ctx) {
-  ReshapeAttrs attrs;
-  attrs.allow_zero = true;
+// The wanted sizes: the second input, or an option in files of early converters.
+Result<ec::Tensor*> wanted_sizes(OpContext& ctx) {
   if (ctx.has(1)) {
     EC_TRY(const size_t rank, ctx.rank(1));
     const auto known = known_ints(ctx.in(1));
-    if (rank == 1 || !known) {
-      EC_TRY(ec::Tensor * shape, ctx.as_i64(1));
-      return ctx.finish(OpKind::Reshape, {ctx.in(0), shape}, attrs);
-    }
-    return ctx.finish(OpKind::Reshape, {ctx.in(0), ctx.ints(*known)}, attrs);
+    if (rank == 1 || !known) return ctx.as_i64(1);
+    return ctx.ints(*known);
   }
   std::vector<int64_t> shape = to_i64(ctx.options<ReshapeOptions>().new_shape());
   if (shape == std::vector<int64_t>{0}) shape.clear();  // how early files wrote a scalar
-  return ctx.finish(OpKind::Reshape, {ctx.in(0), ctx.ints(shape)}, attrs);
+  return ctx.ints(shape);
+}
+
+Status reshape(OpContext& ctx) {
+  ReshapeAttrs attrs;
+  attrs.allow_zero = true;
+  EC_TRY(ec::Tensor * sizes, wanted_sizes(ctx));
+  if (ctx.is_complex_input()) {
+    EC_TRY(sizes, ctx.add(OpKind::Concat, {sizes, ctx.ints({2})}, AxisAttrs{}));
+  }
+  return ctx.finish(OpKind::Reshape, {ctx.in(0), sizes}, attrs);
+}
+
+// An axis that counts from the end stands before the dimension of the parts of complex numbers.
+int64_t axis_before_parts(const OpContext& ctx, int64_t axis) {
+  return axis < 0 && ctx.is_complex_input() ? axis - 1 : axis;
 }
 
 Status squeeze(OpContext& ctx) {
-  const std::vector<int64_t> axes = to_i64(ctx.options<SqueezeOptions>().squeeze_dims());
+  std::vector<int64_t> axes = to_i64(ctx.options<SqueezeOptions>().squeeze_dims());
   if (axes.empty()) return ctx.finish(OpKind::Squeeze, {ctx.in(0)});
+  for (int64_t& axis : axes) axis = axis_before_parts(ctx, axis);
   return ctx.finish(OpKind::Squeeze, {ctx.in(0), ctx.ints(axes)});
 }
 
 Status expand_dims(OpContext& ctx) {
   EC_TRY(const int64_t axis, ctx.need_int(1, "axis"));
-  return ctx.finish(OpKind::Unsqueeze, {ctx.in(0), ctx.ints({axis})});
+  return ctx.finish(OpKind::Unsqueeze, {ctx.in(0), ctx.ints({axis_before_parts(ctx, axis)})});
 }
 
 Status broadcast_to(OpContext& ctx) {
@@ -74,7 +85,9 @@ Status broadcast_args(OpContext& ctx) {
 
 Status shape(OpContext& ctx) {
   EC_TRY(const DType dtype, ctx.out_dtype());
-  EC_TRY(ec::Tensor * sizes, ctx.add(OpKind::Shape, {ctx.in(0)}, ShapeAttrs{}));
+  ShapeAttrs attrs;
+  if (ctx.is_complex_input()) attrs.end = -1;
+  EC_TRY(ec::Tensor * sizes, ctx.add(OpKind::Shape, {ctx.in(0)}, attrs));
   EC_TRY(sizes, ctx.cast(sizes, dtype));
   return ctx.set(0, sizes);
 }
@@ -116,14 +129,15 @@ Status one_hot(OpContext& ctx) {
 }
 
 constexpr Arity k1{1, 1}, k2{2, 2}, k3{3, 3}, k4{4, 4};
+constexpr bool kComplex = true;
 
 constexpr OpRow kRows[] = {
-    {BuiltinOperator::RESHAPE, {1, 2}, k1, reshape},
-    {BuiltinOperator::SQUEEZE, k1, k1, squeeze},
-    {BuiltinOperator::EXPAND_DIMS, k2, k1, expand_dims},
+    {BuiltinOperator::RESHAPE, {1, 2}, k1, reshape, false, kComplex},
+    {BuiltinOperator::SQUEEZE, k1, k1, squeeze, false, kComplex},
+    {BuiltinOperator::EXPAND_DIMS, k2, k1, expand_dims, false, kComplex},
     {BuiltinOperator::BROADCAST_TO, k2, k1, broadcast_to},
     {BuiltinOperator::BROADCAST_ARGS, k2, k1, broadcast_args},
-    {BuiltinOperator::SHAPE, k1, k1, shape},
+    {BuiltinOperator::SHAPE, k1, k1, shape, false, kComplex},
     {BuiltinOperator::RANK, k1, k1, rank},
     {BuiltinOperator::FILL, k2, k1, fill},
     {BuiltinOperator::ZEROS_LIKE, k1, k1, zeros_like},

@@ -41,6 +41,19 @@ std::string range_text(const Arity& arity) {
   return std::to_string(arity.min) + " to " + std::to_string(arity.max);
 }
 
+// What is wrong with complex numbers as operands or results; empty: nothing.
+std::string complex_fault(const OpRow& row, const OpContext& context) {
+  if (row.takes_complex) return {};
+  for (size_t i = 0; i < context.num_inputs(); ++i)
+    if (context.is_complex_input(i))
+      return "input " + std::to_string(i) + " holds complex numbers, which " +
+             context.location().op_type + " does not take";
+  for (size_t i = 0; i < context.num_outputs(); ++i)
+    if (context.is_complex_output(i))
+      return context.location().op_type + " gives no complex numbers";
+  return {};
+}
+
 }  // namespace
 
 const SignatureDef* Importer::main_signature() const {
@@ -171,6 +184,11 @@ void Importer::import_operator(Scope& scope, const Operator& op, uint32_t number
                           "input " + std::to_string(i) + " is a variable's handle, no tensor"));
       return poison_outputs(scope, op);
     }
+  }
+  if (const std::string fault = complex_fault(*row, context); !fault.empty()) {
+    report(context.unsupported(fault).hint(
+        "take real and imaginary parts apart in the model before this operator"));
+    return poison_outputs(scope, op);
   }
   convert(*row, context);
 }

@@ -66,6 +66,14 @@ Result<ec::Tensor*> OpContext::as_i64(size_t i) {
   return cast(tensor, DType::I64);
 }
 
+bool OpContext::is_complex_input(size_t i) const {
+  return i < size_of(op_.inputs()) && input_index(i) >= 0 &&
+         is_complex(scope_.tensor(input_index(i)));
+}
+bool OpContext::is_complex_output(size_t i) const {
+  return i < results_.size() && is_complex(declared(i));
+}
+
 void OpContext::replace_input(size_t i, ec::Tensor* tensor) { inputs_[i] = tensor; }
 
 Result<DType> OpContext::out_dtype(size_t i) const {

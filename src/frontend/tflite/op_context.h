@@ -53,6 +53,9 @@ class OpContext {
     return op_.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
   }
   void replace_input(size_t i, ec::Tensor* tensor);
+  // Whether the file declares complex numbers: the tensor has a last dimension of 2 then.
+  bool is_complex_input(size_t i = 0) const;
+  bool is_complex_output(size_t i = 0) const;
 
   // --- outputs ----------------------------------------------------------------------------------
   size_t num_outputs() const { return results_.size(); }

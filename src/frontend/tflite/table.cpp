@@ -9,9 +9,9 @@ namespace {
 
 const std::span<const std::span<const OpRow>>& families() {
   static const std::span<const OpRow> kFamilies[] = {
-      kActivationRows, kControlRows, kConvRows,     kCustomRows,   kElementwiseRows, kGatherRows,
-      kImageRows,      kMatMulRows,  kMovementRows, kPoolRows,     kQuantizeRows,    kReduceRows,
-      kRecurrentRows,  kShapeRows,   kSliceRows,    kVariableRows,
+      kActivationRows, kComplexRows,   kControlRows, kConvRows,     kCustomRows,   kElementwiseRows,
+      kGatherRows,     kImageRows,     kMatMulRows,  kMovementRows, kPoolRows,     kQuantizeRows,
+      kReduceRows,     kRecurrentRows, kShapeRows,   kSliceRows,    kVariableRows,
   };
   static const std::span<const std::span<const OpRow>> kAll = kFamilies;
   return kAll;

@@ -20,6 +20,7 @@ struct OpRow {
   Arity inputs, outputs;
   ConvertFn convert;
   bool takes_handles = false;  // inputs or outputs may be variables instead of tensors
+  bool takes_complex = false;  // inputs or outputs may be complex numbers
 };
 
 const OpRow* find_row(BuiltinOperator code);  // null: not supported
@@ -31,8 +32,8 @@ Status direct(OpContext& ctx) {
   return ctx.finish(kKind, ctx.tensors());
 }
 
-extern const std::span<const OpRow> kActivationRows, kControlRows, kConvRows, kCustomRows,
-    kElementwiseRows, kGatherRows, kImageRows, kMatMulRows, kMovementRows, kPoolRows, kQuantizeRows,
-    kReduceRows, kRecurrentRows, kShapeRows, kSliceRows, kVariableRows;
+extern const std::span<const OpRow> kActivationRows, kComplexRows, kControlRows, kConvRows,
+    kCustomRows, kElementwiseRows, kGatherRows, kImageRows, kMatMulRows, kMovementRows, kPoolRows,
+    kQuantizeRows, kReduceRows, kRecurrentRows, kShapeRows, kSliceRows, kVariableRows;
 
 }  // namespace ec::tflite

@@ -38,9 +38,11 @@ std::optional<DType> to_dtype(TensorType type) {
       return DType::U4;
     case TensorType::INT2:
       return DType::I2;
-    case TensorType::STRING:
     case TensorType::COMPLEX64:
+      return DType::F32;
     case TensorType::COMPLEX128:
+      return DType::F64;
+    case TensorType::STRING:
     case TensorType::RESOURCE:
     case TensorType::VARIANT:
       return std::nullopt;
@@ -71,6 +73,7 @@ ec::TensorType declared_type(const Tensor& tensor, DType dtype) {
   Shape shape;
   for (uint32_t i = 0; i < size_of(tensor.shape()); ++i)
     shape.push_back(Dim(int64_t{tensor.shape()->Get(i)}));
+  if (is_complex(tensor)) shape.push_back(Dim(2));
   ec::TensorType type(dtype, std::move(shape));
   type.quant = quant_params(tensor);
   return type;

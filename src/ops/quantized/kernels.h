@@ -43,6 +43,7 @@ Status relu(KernelContext& ctx);
 Status clip(KernelContext& ctx);
 
 Status softmax(KernelContext& ctx);
+Status softmax_i16(KernelContext& ctx);
 Status log_softmax(KernelContext& ctx);
 Status lp_norm(KernelContext& ctx);
 

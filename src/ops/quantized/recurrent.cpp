@@ -281,15 +281,57 @@ Status lstm_sequence(KernelContext& ctx) {
   return {};
 }
 
+namespace {
+
+// The filter with state and time weights in 8 or 16 bits (T). The 8-bit form is TFLite Micro's
+// only.
+template <class T>
+void filter_over_time(KernelContext& ctx, const Params& in, const Params& state, const Params& out,
+                      Multiplier first, Multiplier second) {
+  const auto x = ctx.input(ops::kSvdfInput).as<int8_t>();
+  const auto w = ctx.input(ops::kSvdfFeature).as<int8_t>();
+  const auto t = ctx.input(ops::kSvdfTime).as<T>();
+  const auto old = ctx.input(ops::kSvdfState).as<T>();
+  const auto batch = static_cast<size_t>(ctx.input(ops::kSvdfInput).shape[0]);
+  const auto depth = static_cast<size_t>(ctx.input(ops::kSvdfInput).shape[1]);
+  const auto filters = static_cast<size_t>(ctx.input(ops::kSvdfTime).shape[0]);
+  const auto memory = static_cast<size_t>(ctx.input(ops::kSvdfTime).shape[1]);
+  const auto rank = static_cast<size_t>(ctx.attrs<SvdfAttrs>().rank);
+  std::vector<T> past(old.begin(), old.end());
+  for (size_t b = 0; b < batch; ++b)
+    for (size_t u = 0; u < filters / rank; ++u) {
+      int64_t sum = ctx.has(ops::kSvdfBias) ? ctx.input(ops::kSvdfBias).as<int32_t>()[u] : 0;
+      for (size_t f = u * rank; f < (u + 1) * rank; ++f) {
+        int64_t product = 0;
+        for (size_t k = 0; k < depth; ++k)
+          product += w[f * depth + k] * (x[b * depth + k] - in.zero_point);
+        const auto own = std::span(past).subspan((b * filters + f) * memory, memory);
+        std::copy(own.begin() + 1, own.end(), own.begin());
+        // The zero point comes after the bounds, as in TFLite Micro.
+        own.back() =
+            static_cast<T>(saturate<T>(multiply(wrapped(product), first)) + state.zero_point);
+        for (size_t m = 0; m < memory; ++m)
+          sum += int64_t{t[f * memory + m]} * (own[m] - state.zero_point);
+      }
+      ctx.output(0).as<int8_t>()[b * (filters / rank) + u] =
+          saturate<int8_t>(int64_t{multiply(wrapped(sum), second)} + out.zero_point);
+    }
+  if (ctx.num_outputs() > 1) std::copy(past.begin(), past.end(), ctx.output(1).as<T>().begin());
+}
+
+}  // namespace
+
 Status svdf(KernelContext& ctx) {
   if (is_float(ctx.input(ops::kSvdfInput).dtype)) return ctx.op().def().reference(ctx);
   EC_CHECK_OK(ops::check_svdf_operands(ctx));
   if (!ctx.has(ops::kSvdfState)) return ctx.fail("integer filters need the state as an operand");
+  const bool is_wide = ctx.input(ops::kSvdfTime).dtype == DType::I16;
+  const DType kept = is_wide ? DType::I16 : DType::I8;
   EC_CHECK_OK(expect_type(ctx, ops::kSvdfInput, DType::I8));
   EC_CHECK_OK(expect_type(ctx, ops::kSvdfFeature, DType::I8));
-  EC_CHECK_OK(expect_type(ctx, ops::kSvdfTime, DType::I16));
+  EC_CHECK_OK(expect_type(ctx, ops::kSvdfTime, kept));
   EC_CHECK_OK(expect_type(ctx, ops::kSvdfBias, DType::I32));
-  EC_CHECK_OK(expect_type(ctx, ops::kSvdfState, DType::I16));
+  EC_CHECK_OK(expect_type(ctx, ops::kSvdfState, kept));
   EC_TRY(const Params in, input_params(ctx, ops::kSvdfInput));
   EC_TRY(const Params feature, input_params(ctx, ops::kSvdfFeature));
   EC_TRY(const Params time, input_params(ctx, ops::kSvdfTime));
@@ -300,33 +342,10 @@ Status svdf(KernelContext& ctx) {
       double{as_float(in.scale) * as_float(feature.scale) / as_float(state.scale)});
   const Multiplier second = quantize_multiplier(
       double{as_float(state.scale) * as_float(time.scale) / as_float(out.scale)});
-  const auto x = ctx.input(ops::kSvdfInput).as<int8_t>();
-  const auto w = ctx.input(ops::kSvdfFeature).as<int8_t>();
-  const auto t = ctx.input(ops::kSvdfTime).as<int16_t>();
-  const auto old = ctx.input(ops::kSvdfState).as<int16_t>();
-  const auto batch = static_cast<size_t>(ctx.input(ops::kSvdfInput).shape[0]);
-  const auto depth = static_cast<size_t>(ctx.input(ops::kSvdfInput).shape[1]);
-  const auto filters = static_cast<size_t>(ctx.input(ops::kSvdfTime).shape[0]);
-  const auto memory = static_cast<size_t>(ctx.input(ops::kSvdfTime).shape[1]);
-  const auto rank = static_cast<size_t>(ctx.attrs<SvdfAttrs>().rank);
-  std::vector<int16_t> past(old.begin(), old.end());
-  for (size_t b = 0; b < batch; ++b)
-    for (size_t u = 0; u < filters / rank; ++u) {
-      int64_t sum = ctx.has(ops::kSvdfBias) ? ctx.input(ops::kSvdfBias).as<int32_t>()[u] : 0;
-      for (size_t f = u * rank; f < (u + 1) * rank; ++f) {
-        int64_t product = 0;
-        for (size_t k = 0; k < depth; ++k)
-          product += w[f * depth + k] * (x[b * depth + k] - in.zero_point);
-        const auto own = std::span(past).subspan((b * filters + f) * memory, memory);
-        std::copy(own.begin() + 1, own.end(), own.begin());
-        own.back() = saturate<int16_t>(multiply(wrapped(product), first));
-        for (size_t m = 0; m < memory; ++m) sum += t[f * memory + m] * own[m];
-      }
-      ctx.output(0).as<int8_t>()[b * (filters / rank) + u] =
-          saturate<int8_t>(int64_t{multiply(wrapped(sum), second)} + out.zero_point);
-    }
-  if (ctx.num_outputs() > 1)
-    std::copy(past.begin(), past.end(), ctx.output(1).as<int16_t>().begin());
+  if (is_wide)
+    filter_over_time<int16_t>(ctx, in, state, out, first, second);
+  else
+    filter_over_time<int8_t>(ctx, in, state, out, first, second);
   return {};
 }
 

@@ -9,20 +9,21 @@ namespace ec::quantized {
 namespace {
 
 // The rows along an axis, each made contiguous: f(row in, row out).
-template <class T, class F>
+template <class T, class Out = T, class F>
 Status for_each_row(KernelContext& ctx, int64_t given_axis, F&& f) {
   const ConstView& x = ctx.input(0);
   EC_TRY(const int64_t axis, kernel_axis(ctx, given_axis, x.rank()));
   const AxisSplit split = split_at_axis(x.shape, axis);
   const T* in = x.as<T>().data();
-  T* out = ctx.output(0).as<T>().data();
-  std::vector<T> row(static_cast<size_t>(split.size)), result(row.size());
+  Out* out = ctx.output(0).as<Out>().data();
+  std::vector<T> row(static_cast<size_t>(split.size));
+  std::vector<Out> result(row.size());
   for (int64_t o = 0; o < split.outer; ++o)
     for (int64_t n = 0; n < split.inner; ++n) {
       const int64_t first = o * split.size * split.inner + n;
       for (int64_t k = 0; k < split.size; ++k)
         row[static_cast<size_t>(k)] = in[first + k * split.inner];
-      f(std::span<const T>(row), std::span<T>(result));
+      f(std::span<const T>(row), std::span<Out>(result));
       for (int64_t k = 0; k < split.size; ++k)
         out[first + k * split.inner] = result[static_cast<size_t>(k)];
     }
@@ -60,12 +61,13 @@ int32_t sum_of_exps(std::span<const T> row, int32_t most, const DiffScaling& d) 
   return static_cast<int32_t>(sum);
 }
 
-template <class T>
-void softmax_row(std::span<const T> row, std::span<T> out, const DiffScaling& d) {
-  constexpr int32_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+template <class T, class Out = T>
+void softmax_row(std::span<const T> row, std::span<Out> out, const DiffScaling& d) {
+  constexpr int32_t kLow = std::numeric_limits<Out>::min(), kHigh = std::numeric_limits<Out>::max();
+  constexpr int kBits = 8 * sizeof(Out);
   const int32_t most = *std::ranges::max_element(row);
   const Reciprocal scale = reciprocal(sum_of_exps(row, most, d), kSumBits);
-  const int exponent = std::clamp(scale.bits_over_unit + 31 - 8, 0, 31);
+  const int exponent = std::clamp(scale.bits_over_unit + 31 - kBits, 0, 31);
   for (size_t i = 0; i < row.size(); ++i) {
     const int32_t diff = row[i] - most;
     int32_t value = kLow;
@@ -74,7 +76,7 @@ void softmax_row(std::span<const T> row, std::span<T> out, const DiffScaling& d)
       value = std::clamp(divide_by_power_of_two(doubling_high_mul(scale.value, e), exponent) + kLow,
                          kLow, kHigh);
     }
-    out[i] = static_cast<T>(value);
+    out[i] = static_cast<Out>(value);
   }
 }
 
@@ -160,6 +162,17 @@ Status softmax(KernelContext& ctx) {
     default:
       return unsupported_type(ctx, ctx.input(0).dtype);
   }
+}
+
+Status softmax_i16(KernelContext& ctx) {
+  EC_TRY(const Params in, input_params(ctx, 0));
+  EC_TRY(const Params out, output_params(ctx));
+  EC_CHECK_OK(expect_output(ctx, out, 1.0 / 65536, -32768));
+  if (ctx.output(0).count() == 0) return {};
+  const DiffScaling d = diff_scaling(in.scale);
+  return for_each_row<int8_t, int16_t>(
+      ctx, ctx.attrs<AxisAttrs>().axis,
+      [&](auto row, auto result) { softmax_row<int8_t, int16_t>(row, result, d); });
 }
 
 Status log_softmax(KernelContext& ctx) {

@@ -101,7 +101,8 @@ struct Layer {
 
 bool usual_form(const OpInstance& op) {
   const auto& attrs = op.attrs<RecurrentAttrs>();
-  if (!attrs.activations.empty() || attrs.clip != 0.0F || attrs.input_forget || attrs.batch_first)
+  if (!attrs.activations.empty() || attrs.clip != 0.0F || attrs.input_forget || attrs.batch_first ||
+      attrs.dynamic_quantize_inputs)
     return false;
   if (op.op.kind() == OpKind::Gru && !attrs.linear_before_reset) return false;
   for (const size_t i : {kW, kR, kB})

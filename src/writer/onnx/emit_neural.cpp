@@ -140,6 +140,8 @@ Status rotary_embedding(OpEmitter& e) {
 Status recurrent(OpEmitter& e) {
   const auto& attrs = e.attrs<RecurrentAttrs>();
   const OpKind kind = e.op().kind();
+  if (attrs.dynamic_quantize_inputs)
+    return e.fail("inputs that are quantised at every step (DynamicQuantizeLSTM)");
   AttributeList a;
   a.add("hidden_size", attrs.hidden_size);
   if (attrs.direction != Direction::Forward)

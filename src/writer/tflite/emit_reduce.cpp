@@ -124,6 +124,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::CumSum, emit_cumulative_sum},
     {OpKind::TopK, emit_top_k},
     {OpKind::Softmax, emit_softmax},
+    {OpKind::SoftmaxI16, emit_softmax},
     {OpKind::LogSoftmax, emit_log_softmax},
 };
 

@@ -283,10 +283,16 @@ void OpEmitter::add(BuiltinOperator code, std::vector<int32_t> inputs, std::vect
 }
 
 void OpEmitter::add_custom(const std::string& code, std::vector<uint8_t> option_bytes) {
+  add_custom(code, std::move(option_bytes), op_.inputs().size(), op_.outputs().size());
+}
+
+void OpEmitter::add_custom(const std::string& code, std::vector<uint8_t> option_bytes,
+                           size_t num_inputs, size_t num_outputs) {
   OperatorRecord record;
   record.code = graph_.model().add_code(BuiltinOperator::CUSTOM, 1, code);
   record.inputs = inputs();
-  record.outputs = outputs();
+  record.inputs.resize(std::min(num_inputs, record.inputs.size()));
+  for (size_t i = 0; i < num_outputs; ++i) record.outputs.push_back(out(i));
   record.custom_options = std::move(option_bytes);
   graph_.record().operators.push_back(std::move(record));
 }

@@ -97,6 +97,9 @@ class OpEmitter {
            Options options = {}, int32_t at_least = 1);
   // An operator of another program, with the operation's operands and results.
   void add_custom(const std::string& code, std::vector<uint8_t> option_bytes);
+  // The same with the first `inputs` operands and `outputs` results only.
+  void add_custom(const std::string& code, std::vector<uint8_t> option_bytes, size_t inputs,
+                  size_t outputs);
   // The same with one new tensor as result, whose number is returned.
   int32_t step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
                Options options = {}, int32_t at_least = 1);
@@ -137,7 +140,7 @@ struct PlainRow {
 };
 extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather,
     kEmitReduce, kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
-    kEmitState, kEmitOther;
+    kEmitSignal, kEmitSpectrum, kEmitState, kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

@@ -81,9 +81,9 @@ void fill_summary(const FileBuilder& model, TfliteSummary& summary) {
 EmitFn find_emit(OpKind kind) {
   static const std::vector<EmitFn> kTable = [] {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
-    for (const auto rows :
-         {kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce, kEmitWeighted,
-          kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent, kEmitState, kEmitOther})
+    for (const auto rows : {kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce,
+                            kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
+                            kEmitSignal, kEmitSpectrum, kEmitState, kEmitOther})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
     return table;

@@ -379,6 +379,59 @@ TEST(LegaliseTflite, FourierTransforms) {
   EXPECT_EQ(frames.count(OpKind::Stft), 0);
 }
 
+// RFFT2D has lengths that are powers of two, of rows and then of columns.
+TEST(LegaliseTflite, FourierTransformsOfRowsStay) {
+  const auto rows = optimise(R"(graph @g(%x: f32[2,3,16,1]) -> (y = %y) {
+    %f = dft(%x) {onesided=true}
+    %shape = const i64[3] dense[6,9,2] %v = reshape(%f, %shape)
+    %last = const i64[1] splat(-1) %y = reduce_l2(%v, %last) {keep_dims=false}
+  })",
+                             kLegal);
+  // The magnitude is taken in front of the reshape: an operator of its own on complex numbers.
+  EXPECT_EQ(rows.kinds(), "dft reduce_l2 reshape") << rows.text();
+  const auto plane = optimise(R"(graph @g(%x: f32[2,8,16,1]) -> (y = %y) {
+    %f = dft(%x) {onesided=true} %a = const i64[] splat(1) %y = dft(%f, _, %a)
+  })",
+                              kLegal);
+  EXPECT_EQ(plane.kinds(), "dft dft") << plane.text();
+  // Another dimension is brought to its place.
+  const auto turned = optimise(R"(graph @g(%x: f32[16,3,1]) -> (y = %y) {
+    %a = const i64[] splat(0) %y = dft(%x, _, %a) {onesided=true}
+  })",
+                               kLegal);
+  EXPECT_EQ(turned.kinds(), "transpose dft transpose") << turned.text();
+}
+
+TEST(LegaliseTflite, PublishedCustomOperators) {
+  const auto pool = optimise(R"(graph @g(%x: f32[1,4,6,3]) -> (y = %y, i = %i) {
+    %y, %i = max_pool_argmax(%x) {kernel=[2,3], strides=[2,3]}
+  })",
+                             kLegal);
+  EXPECT_EQ(pool.count(OpKind::MaxPoolArgmax), 0) << pool.text();
+  const auto plain = optimise(R"(graph @g(%x: f32[1,5,6,3]) -> (y = %y) {
+    %y = max_pool_argmax(%x) {kernel=[2,3], strides=[1,2], padding=same_upper}
+  })",
+                              kLegal);
+  EXPECT_EQ(plain.count(OpKind::MaxPool), 1) << plain.text();
+  // Windows that overlap have no form in builtin operators.
+  const auto overlap = optimise(R"(graph @g(%x: f32[1,5,6,3]) -> (y = %y, i = %i) {
+    %y, %i = max_pool_argmax(%x) {kernel=[3,3], strides=[1,1]}
+  })",
+                                kLegal);
+  EXPECT_EQ(overlap.count(OpKind::MaxPoolArgmax), 1) << overlap.text();
+  const auto unpool = optimise(R"(graph @g(%x: f32[1,2,2,3]) -> (y = %y) {
+    %i = const f32[1,2,2,3] dense[0.1,1.1,2.1,3.1,4.1,5.1,5.1,4.1,3.1,2.1,1.1,0.1]
+    %y = max_unpool_argmax(%x, %i) {kernel=[2,3], strides=[2,3]}
+  })",
+                               kLegal);
+  EXPECT_EQ(unpool.count(OpKind::MaxUnpoolArgmax), 0) << unpool.text();
+  const auto spectrum = optimise(R"(graph @g(%x: f32[3,12]) -> (y = %y) {
+    %f = signal_rfft(%x) {fft_length=16} %y = signal_irfft(%f) {fft_length=16}
+  })",
+                                 kLegal);
+  EXPECT_EQ(spectrum.count(OpKind::SignalRfft) + spectrum.count(OpKind::SignalIrfft), 0);
+}
+
 TEST(LegaliseTflite, ComputesInSinglePrecision) {
   const auto half = optimise(R"(graph @g(%x: f16[2,3]) -> (y = %y) {
     %w = const f16[3] splat(0) %a = mul(%x, %w) %y = relu(%a)

@@ -34,6 +34,7 @@ struct OperatorSpec {
   std::function<flatbuffers::Offset<void>(Fbb&)> options = {};
   std::string custom_code = {};
   std::vector<uint8_t> custom_options = {};
+  int32_t version = 1;
 };
 
 struct SubgraphSpec {
@@ -130,7 +131,7 @@ class Assembler {
     const auto number = static_cast<int32_t>(spec.code);
     codes_.push_back(CreateOperatorCode(
         fbb_, static_cast<int8_t>(std::min(number, 127)),
-        spec.custom_code.empty() ? 0 : fbb_.CreateString(spec.custom_code), 1, number));
+        spec.custom_code.empty() ? 0 : fbb_.CreateString(spec.custom_code), spec.version, number));
     const auto options = spec.options ? spec.options(fbb_) : flatbuffers::Offset<void>();
     return CreateOperator(fbb_, static_cast<uint32_t>(codes_.size() - 1),
                           fbb_.CreateVector(spec.inputs), fbb_.CreateVector(spec.outputs),

@@ -456,6 +456,34 @@ TEST(TfliteWriter, ScattersAddToZeros) {
             "SCATTER_ND ADD");
 }
 
+TEST(TfliteWriter, SpectraAreComplexTensors) {
+  const File magnitude = write(R"(graph @g(%x: f32[2,3,16,1]) -> (y = %y) {
+    %f = dft(%x) {onesided=true}
+    %last = const i64[1] splat(3) %y = reduce_l2(%f, %last) {keep_dims=false}
+  })");
+  EXPECT_EQ(magnitude.names(), "RESHAPE RFFT2D COMPLEX_ABS RESHAPE");
+  EXPECT_EQ(magnitude.output(1).type(), tflite::TensorType::COMPLEX64);
+  EXPECT_EQ(shape_of(magnitude.output(1)), (std::vector<int>{2, 3, 1, 9}));
+  EXPECT_EQ(magnitude.data<int32_t>(magnitude.input(1, 1)), (std::vector<int32_t>{1, 16}));
+  const File parts = write(R"(graph @g(%x: f32[8,16,1]) -> (y = %y, r = %r) {
+    %f = dft(%x) {onesided=true} %a = const i64[] splat(0) %y = dft(%f, _, %a)
+    %zero = const i64[] splat(0) %r = gather(%y, %zero) {axis=2}
+  })");
+  EXPECT_EQ(parts.names(), "RESHAPE RFFT2D REAL REAL IMAG PACK");
+  EXPECT_EQ(parts.data<int32_t>(parts.input(1, 1)), (std::vector<int32_t>{8, 16}));
+}
+
+TEST(TfliteWriter, OperatorsOfTfliteMicroKeepTheirState) {
+  const File file = write(R"(graph @g(%x: i16[1,4]) -> (y = %y, v = %v) {
+    %s = const i16[1,4] splat(0) %n = const i32[] splat(1)
+    %y, %v, %t, %m = signal_framer(%x, %s, %n) {frame_size=3, frame_step=2, prefill=true}
+  })");
+  ASSERT_EQ(file.size(), 1u);
+  EXPECT_EQ(file.code(0).custom_code()->str(), "SignalFramer");
+  EXPECT_EQ(file.op(0).inputs()->size(), 1u);
+  EXPECT_EQ(file.op(0).outputs()->size(), 2u);
+}
+
 TEST(TfliteWriter, EntriesBesideTheGraphsAreKept) {
   auto graph = graph_of("graph @g(%x: f32[4]) -> (y = %y) { %y = abs(%x) }");
   graph->metadata()["tflite.metadata.TFLITE_METADATA"] = "base64:AQID";

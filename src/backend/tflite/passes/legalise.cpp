@@ -13,11 +13,12 @@ class LegaliseTflitePass : public Pass {
     EC_CHECK_OK(compute_in_single_precision(rewriter));
     std::vector<RewriteRule> rules;
     for (const auto family :
-         {kTfliteChannelsLast,     kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
-          kTfliteFusedActivations, kTfliteHeightOne,   kTfliteSpatial3d,    kTfliteWindows,
-          kTfliteConvTranspose,    kTfliteLinear,      kTfliteResize,     kTfliteReductions,
-          kTfliteMovement,         kTfliteRecurrent,   kTfliteEinsum,     kTfliteGridSample,
-          kTfliteAttention,        kTfliteScatter,     kTfliteSignal,     kTfliteLoops})
+         {kTflitePublished,  kTfliteSpectrum,   kTfliteChannelsLast,     kTfliteActivations,
+          kTfliteArithmetic, kTfliteNorms,      kTfliteFusedActivations, kTfliteHeightOne,
+          kTfliteSpatial3d,  kTfliteWindows,    kTfliteConvTranspose,    kTfliteLinear,
+          kTfliteResize,     kTfliteReductions, kTfliteMovement,         kTfliteRecurrent,
+          kTfliteEinsum,     kTfliteGridSample, kTfliteAttention,        kTfliteScatter,
+          kTfliteSignal,     kTfliteLoops})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }

@@ -147,7 +147,8 @@ class Layer {
 
 bool has_usual_form(const Operation* op) {
   const auto& attrs = op->attrs_as<RecurrentAttrs>();
-  if (has_quant(op) || op->output()->dtype() != DType::F32 || attrs.clip != 0 || attrs.input_forget)
+  if (has_quant(op) || op->output()->dtype() != DType::F32 || attrs.clip != 0 ||
+      attrs.input_forget || attrs.dynamic_quantize_inputs)
     return false;
   if (!attrs.activations.empty()) {
     const bool lstm = op->kind() == OpKind::Lstm, gru = op->kind() == OpKind::Gru;

@@ -1,8 +1,9 @@
 // Reductions that TFLite lacks, and those that it has along the last dimension only.
 #include <algorithm>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/spectrum.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {
@@ -23,7 +24,7 @@ Result<bool> expand_l1(Rewriter& r, Operation* op) {
 }
 
 Result<bool> expand_square_sum(Rewriter& r, Operation* op) {
-  if (!is_float_reduction(op)) return false;
+  if (!is_float_reduction(op) || reads_spectrum(op)) return false;
   Replacement p(r, op);
   Tensor* x = op->input(0);
   Tensor* sum = p.reduce(OpKind::ReduceSum, p.mul(x, x), *reduce_axes(op), keeps(op));

@@ -1,9 +1,11 @@
-// Fourier transforms as products with constant matrices of sines and cosines.
+// Fourier transforms: in the form of RFFT2D where it can do them, else as products with constant
+// matrices of sines and cosines.
 #include <cmath>
 #include <numbers>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/spectrum.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {
@@ -53,8 +55,32 @@ Tensor* joined(Replacement& p, const Complex& x) {
   return p.concat({p.sized(x.real, sizes), p.sized(x.imaginary, sizes)}, axis);
 }
 
+// A transform of real numbers along another dimension than the last but one.
+Result<bool> turn_to_rows(Rewriter& r, Operation* op) {
+  const auto& attrs = op->attrs_as<DftAttrs>();
+  const auto shape = static_shape(op->input(0)), out = static_shape(op->output());
+  const auto given = op->input(2) == nullptr ? std::nullopt : scalar_value(op->input(2));
+  if (!is_plain(op) || !shape || !out || !given || !attrs.onesided || attrs.inverse) return false;
+  const int64_t axis = positive_axis(static_cast<int64_t>(*given), shape->size());
+  const auto rows = static_cast<int64_t>(shape->size()) - 2;
+  const auto wanted = op->input(1) == nullptr ? std::nullopt : scalar_value(op->input(1));
+  const int64_t length =
+      wanted ? static_cast<int64_t>(*wanted) : (*shape)[static_cast<size_t>(axis)];
+  if (axis >= rows || !is_row_length(length) || (op->input(1) != nullptr && !wanted)) return false;
+  Replacement p(r, op);
+  Perm perm = identity_perm(shape->size());
+  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rows)]);
+  Tensor* y =
+      p.op(OpKind::Dft, {p.transpose(op->input(0), perm), op->input(1), r.scalar(DType::I64, -2)},
+           attrs);
+  return p.replace(p.transpose(y, perm));
+}
+
 // dft(x [..., 1 or 2], length?, axis?)
 Result<bool> expand_dft(Rewriter& r, Operation* op) {
+  if (is_row_transform(op) || is_column_transform(op)) return false;
+  EC_TRY(const bool turned, turn_to_rows(r, op));
+  if (turned) return true;
   const auto& attrs = op->attrs_as<DftAttrs>();
   const auto shape = static_shape(op->input(0)), out = static_shape(op->output());
   const auto given = op->input(2) == nullptr ? std::optional(-2.0) : scalar_value(op->input(2));
@@ -121,6 +147,11 @@ Result<bool> expand_stft(Rewriter& r, Operation* op) {
       r.graph().add_constant<int32_t>("", Shape{frames, n}, std::span<const int32_t>(places));
   Tensor* x = p.op(OpKind::Gather, {signal, at}, GatherAttrs{.axis = 1});
   if (window != nullptr) x = p.mul(x, op->input(2));
+  if (op->attrs_as<StftAttrs>().onesided && is_row_length(n)) {
+    x = p.sized(x, {(*shape)[0], frames, n, 1});
+    return p.replace(p.op(OpKind::Dft, {x, nullptr, r.scalar(DType::I64, -2)},
+                          DftAttrs{.inverse = false, .onesided = true}));
+  }
   return p.replace(joined(p, transform(p, {x, nullptr}, n, bins, false)));
 }
 

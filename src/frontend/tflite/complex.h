@@ -1,0 +1,17 @@
+// Complex numbers while operators are converted: pairs (real, imaginary) along the last dimension.
+#pragma once
+
+#include "frontend/tflite/op_context.h"
+
+namespace ec::tflite {
+
+enum class ComplexPart : int64_t { Real = 0, Imaginary = 1 };
+
+// [..., 2] to [...].
+Result<ec::Tensor*> complex_part(OpContext& ctx, ec::Tensor* x, ComplexPart part);
+// Two tensors [...] as one of [..., 2].
+Result<ec::Tensor*> complex_number(OpContext& ctx, ec::Tensor* real, ec::Tensor* imaginary);
+// The product of the operator's two inputs as its result.
+Status complex_mul(OpContext& ctx);
+
+}  // namespace ec::tflite
