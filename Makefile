@@ -11,21 +11,27 @@ export CCACHE_NOHASHDIR ?= 1
 configure = cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) >$(1)/configure.log 2>&1 \
 	|| { cat $(1)/configure.log; exit 1; }
 
-.PHONY: help all demo test interop bench fuzz sanitize tidy format docs install clean
+# A folder keeps what it was configured for: `make demo` after `make test` leaves the tests in it, `make demo` in a new
+# folder asks for none. Packages are installed for what the folder has.
+configured = $(shell grep -qs '^EC_$(1):BOOL=ON' $(BUILD)/CMakeCache.txt && echo $(2))
+packages = build $(call configured,TESTS,test) $(call configured,PYTHON,python)
+define configure_kept
+@scripts/install-packages $(packages)
+@mkdir -p $(BUILD)
+@$(call configure,$(BUILD),Release,$(if $(wildcard $(BUILD)/CMakeCache.txt),,-DEC_TESTS=OFF))
+endef
+
+.PHONY: help all demo test interop bench fuzz sanitize tidy format docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
 
-all: ## build everything
-	@scripts/install-packages build
-	@mkdir -p $(BUILD)
-	@$(call configure,$(BUILD),Release,-DEC_TESTS=OFF)
+all: ## build everything that the build folder is configured for
+	$(configure_kept)
 	@cmake --build $(BUILD) -j $(JOBS)
 
 demo: ## build, then inspect, check, optimise, run and measure the bundled example
-	@scripts/install-packages build
-	@mkdir -p $(BUILD)
-	@$(call configure,$(BUILD),Release)
+	$(configure_kept)
 	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
 	@examples/demo.sh $(BUILD)/bin/edgecompile $(BUILD)/demo
 
@@ -37,9 +43,8 @@ test: ## build with warnings as errors and run every test that needs only Debian
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --timeout 300 -LE external
 
 interop: ## compare with the PyPI peers (makes virtual environments)
-	@scripts/install-packages build python
-	@mkdir -p $(BUILD)
-	@[ -f $(BUILD)/CMakeCache.txt ] || { $(call configure,$(BUILD),Release,-DEC_TESTS=OFF); }
+	@scripts/install-packages python
+	$(configure_kept)
 	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
 	@tests/interop/run.sh
 
@@ -73,8 +78,10 @@ format: ## clang-format over all sources
 	@scripts/install-packages format
 	@git ls-files '*.cpp' '*.h' | xargs clang-format-16 -i
 
-docs: all ## regenerate the pages that come from the program's tables
-	@scripts/generate-docs $(BUILD)/bin/edgecompile docs
+docs: ## regenerate the pages that come from the program's tables
+	$(configure_kept)
+	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
+	@scripts/generate-docs $(BUILD)/bin/edgecompile .
 
 clean: ## remove everything built
 	rm -rf $(BUILD)

@@ -1,6 +1,6 @@
 // Compiling a model from C++.
 //
-//   ec::CompileResult r = ec::compile("model.onnx", {.target = "cpu", .output = "model.ecir"});
+//   ec::CompileResult r = ec::compile("model.onnx", {{"output", "model.ecir"}});
 //
 // Functions throw the exceptions of error.h. Reports are JSON texts with the schema of the command
 // line's --json ("result").
@@ -22,12 +22,12 @@ struct CompileResult {
 };
 
 // Writes the target's file.
-CompileResult compile(const std::string& model, const CompileOptions& options = {});
-// Writes the optimised graph to options.output, an .onnx or .ecir file.
-CompileResult optimize(const std::string& model, const CompileOptions& options);
+CompileResult compile(const std::string& model, const Options& options = {});
+// Writes the optimised graph to the option `output`, an .onnx or .ecir file.
+CompileResult optimize(const std::string& model, const Options& options);
 
 // What a model holds, and what would run where: JSON.
-std::string inspect(const std::string& model, const CompileOptions& options = {});
-std::string check(const std::string& model, const CompileOptions& options = {});
+std::string inspect(const std::string& model, const Options& options = {});
+std::string check(const std::string& model, const Options& options = {});
 
 }  // namespace ec

@@ -1,4 +1,4 @@
-// Running a model on the CPU, or on an Edge TPU where there is one.
+// Running a model on the CPU, or on a device that the file was compiled for.
 //
 //   ec::InferenceSession session("model.onnx");
 //   std::vector<float> pixels(1 * 3 * 224 * 224);
@@ -19,6 +19,8 @@
 
 namespace ec {
 
+struct ModelRef;
+
 struct InferenceOptions {
   // Sizes for inputs, by name or by position ("0"); they may fix open dimensions only.
   std::map<std::string, std::vector<int64_t>> input_shapes;
@@ -30,9 +32,9 @@ struct InferenceOptions {
   bool optimize = true;
   // Reference kernels only: slow, simple, what everything else is compared with.
   bool reference = false;
-  // "cpu"; "coral" runs Edge TPU code (NAME_edgetpu.tflite) on the device and other models on the
-  // CPU; "auto" does what the file needs.
-  std::string target = "cpu";
+  // Files that hold a device's code run on the device with its target or with "auto"; other models
+  // run on the CPU. Empty: the CPU.
+  std::string target;
 };
 
 // What an input takes or an output gives.
@@ -81,6 +83,8 @@ class InferenceSession {
  public:
   // Reads, optimises and prepares the model (any format that the library reads).
   explicit InferenceSession(const std::string& path, const InferenceOptions& options = {});
+  // The same for a model that is in memory; the bytes are copied.
+  InferenceSession(const void* model, size_t bytes, const InferenceOptions& options = {});
   ~InferenceSession();
   InferenceSession(InferenceSession&&) noexcept;
   InferenceSession& operator=(InferenceSession&&) noexcept;
@@ -97,11 +101,17 @@ class InferenceSession {
   BenchmarkResult benchmark(int64_t iterations = 100, int64_t warmup = 10,
                             const std::vector<InputTensor>& inputs = {});
 
+  // Sets state that the model keeps from run to run (LSTM, SVDF, variables, buffers) back to its
+  // initial values.
+  void reset();
+
   // Frees the model; later runs throw. Closing twice is fine.
   void close() noexcept;
 
  private:
   struct Impl;
+  static void open(Impl& impl, const ModelRef& model, const InferenceOptions& options);
+
   std::unique_ptr<Impl> impl_;
 };
 

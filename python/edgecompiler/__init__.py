@@ -10,11 +10,12 @@ the exceptions.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from . import _native
-from ._compile import CompileResult, compile, evaluate, named_shapes, optimize
+from . import _native, errors, ir, runtime
+from ._jobs import check, compile, evaluate, inspect, optimize, quantize
+from ._lists import explain, passes, targets
+from ._models import CompileResult, Model, Shapes, native_model
 from .errors import BackendError, Diagnostic, EdgeCompilerError, FrontendError, QuantizationError, UnsupportedOpError
 from .ir import IRGraph
 
@@ -27,28 +28,40 @@ __all__ = [
     "IRGraph",
     "QuantizationError",
     "UnsupportedOpError",
+    "check",
     "compile",
+    "errors",
     "evaluate",
+    "explain",
+    "inspect",
+    "ir",
     "load",
     "optimize",
     "parse_ir",
+    "passes",
     "print_ir",
+    "quantize",
+    "runtime",
+    "targets",
 ]
 
 __version__: str = _native.__version__
 
 
 def load(
-    path: str | os.PathLike[str],
+    model: Model,
     *,
-    input_shapes: Mapping[str | int, Sequence[int]] | None = None,
+    input_shapes: Shapes | None = None,
     dims: Mapping[str, int] | None = None,
+    input_values: Mapping[str, object] | None = None,
 ) -> IRGraph:
-    """Reads a model file (the format is told by its content) into a graph, as it stands in the file.
+    """Reads a model (the format is told by its content) into a graph, as it stands in the file.
 
-    `input_shapes` fixes open dimensions by input name or position, `dims` by the dimension's name in the model.
+    `model` is a path, or the content of a model file as bytes. `input_shapes` fixes open dimensions by input name or
+    position, `dims` by the dimension's name in the model, `input_values` the parameters that are no tensors.
     """
-    return IRGraph._from_native(_native.load(os.fspath(path), named_shapes(input_shapes), dict(dims or {})))
+    options = {"input_shapes": input_shapes, "dims": dims, "input_values": input_values}
+    return IRGraph._from_native(_native.load(native_model(model), options))
 
 
 def print_ir(graph: IRGraph, *, elide: bool = False) -> str:

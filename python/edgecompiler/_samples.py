@@ -49,7 +49,8 @@ def _has_label(arrays: Sequence[Any]) -> bool:
 def _write(sample: Sample, stem: pathlib.Path, labelled: bool = False) -> pathlib.Path:
     if isinstance(sample, Mapping):
         path = stem.with_suffix(".npz")
-        np.savez(path, **{str(name): np.asarray(value) for name, value in sample.items()})
+        named: dict[str, Any] = {str(name): np.asarray(value) for name, value in sample.items()}
+        np.savez(path, **named)
     elif isinstance(sample, tuple):
         path = stem.with_suffix(".npz")
         arrays = [np.asarray(value) for value in sample]

@@ -95,7 +95,7 @@ def from_diagnostics(items: Sequence[dict[str, Any]], path: str = "", target: st
     if isinstance(error, FrontendError):
         error.model_path, error.format_hint = first.file or path, first.hint or None
     elif isinstance(error, UnsupportedOpError):
-        error.op_type, error.backend, error.suggestion = first.op_type, target or "cpu", first.hint or None
+        error.op_type, error.backend, error.suggestion = first.op_type, target, first.hint or None
     elif isinstance(error, QuantizationError):
         error.tensor_name, error.reason = first.node, first.message
     elif isinstance(error, BackendError):

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Union
@@ -18,9 +17,9 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from ._compile import Shapes, named_shapes
 from ._dtypes import Array, IRDType, array_from_native, array_to_native, from_native_name, native_name
-from .ir import Dim, IRGraph, TensorQuantization
+from ._models import Model, Shapes, native_model
+from .ir import Dim, TensorQuantization
 
 __all__ = ["BenchmarkResult", "InferenceSession", "TensorInfo"]
 
@@ -53,30 +52,36 @@ class BenchmarkResult:
 
 
 class InferenceSession:
-    """A model ready to run on the CPU, or on an Edge TPU where there is one.
+    """A model ready to run on the CPU, or on a device that its file was compiled for.
 
-    path: a model file (ONNX, TFLite or saved IR) or an IRGraph. target: "cpu"; "coral" runs Edge TPU code
-    (NAME_edgetpu.tflite) on the device and other models on the CPU; "auto" does what the file needs.
-    input_shapes: sizes for open dimensions, by input name or position. threads: worker threads, 0 for one per core.
-    optimize=False runs the graph as imported; reference=True uses only the reference kernels. A session may be used from
-    several threads; runs are done one after the other.
+    path: a model file, its content as bytes, or an IRGraph. target: files that hold a device's code run on the device
+    with its target, and with "auto"; other models run on the CPU, which is the default. input_shapes: sizes for open
+    dimensions, by input name or position; dims: by the dimension's name in the model; input_values: parameters of the
+    model that are no tensors. threads: worker threads, 0 for one per core. optimize=False runs the graph as imported;
+    reference=True uses only the reference kernels. A session may be used from several threads; runs are done one after
+    the other.
+
+    A model with open sizes takes arrays of any of them: it is optimised once for every set of shapes. State that a model
+    keeps (LSTM states, variables, buffers that forward() writes) lives from run to run until reset().
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | IRGraph,
-        target: str = "cpu",
+        path: Model,
+        target: str | None = None,
         input_shapes: Shapes | None = None,
         threads: int = 1,
         *,
+        dims: Mapping[str, int] | None = None,
+        input_values: Mapping[str, object] | None = None,
         optimize: bool = True,
         reference: bool = False,
     ) -> None:
-        shapes = named_shapes(input_shapes)
-        if isinstance(path, IRGraph):
-            native = _native.Session.from_graph(path._to_native(), target, shapes, threads, optimize, reference)
-        else:
-            native = _native.Session.open(os.fspath(path), target, shapes, threads, optimize, reference)
+        options = {
+            "target": target, "input_shapes": input_shapes, "dims": dims, "input_values": input_values,
+            "threads": threads, "reference": reference, "passes": None if optimize else "none",
+        }  # fmt: skip
+        native = _native.Session.open(native_model(path), options)
         self._native = native
         self._closed = False
         self._inputs = tuple(_describe(info) for info in native.inputs())
@@ -118,6 +123,10 @@ class InferenceSession:
             raise ValueError(f"iterations must be at least 1, not {iterations}")
         packed = None if feeds is None else self._pack(feeds)
         return BenchmarkResult(iterations, **self._native.benchmark(iterations, warmup, packed))
+
+    def reset(self) -> None:
+        """Sets state that the model keeps from run to run (LSTM, SVDF, variables, buffers) back to its initial values."""
+        self._native.reset()
 
     def close(self) -> None:
         """Frees the model; the session can run no more. Closing twice is fine."""

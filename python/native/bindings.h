@@ -50,7 +50,9 @@ py::dict diagnostic_to_dict(const Diagnostic& diagnostic);
 void bind_errors(py::module_& module);
 void bind_bytes(py::module_& module);
 void bind_graph(py::module_& module);
+void bind_jobs(py::module_& module);
 void bind_model(py::module_& module);
+void bind_options(py::module_& module);
 void bind_session(py::module_& module);
 
 }  // namespace ec::python

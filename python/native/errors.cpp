@@ -45,14 +45,6 @@ void bind_errors(py::module_& module) {
         return nearest_names(wanted, std::vector<std::string_view>(known.begin(), known.end()));
       },
       py::arg("wanted"), py::arg("known"), "Up to three known names close to the wanted one.");
-  module.def(
-      "explain",
-      [](const std::string& code) -> py::object {
-        const CodeInfo* info = find_code(code);
-        if (info == nullptr) return py::none();
-        return py::make_tuple(code_id(info->code), info->title, info->explanation);
-      },
-      py::arg("code"), "Id, title and explanation of a diagnostic code; None if unknown.");
 }
 
 }  // namespace ec::python

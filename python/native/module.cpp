@@ -8,6 +8,8 @@ PYBIND11_MODULE(_native, module) {
   ec::python::bind_errors(module);
   ec::python::bind_bytes(module);
   ec::python::bind_graph(module);
+  ec::python::bind_options(module);
   ec::python::bind_model(module);
+  ec::python::bind_jobs(module);
   ec::python::bind_session(module);
 }

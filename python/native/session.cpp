@@ -1,14 +1,11 @@
 // Sessions: arrays in as buffers, results out as blobs, the interpreter free while the model runs.
 #include "runtime/session.h"
 
-#include <map>
-
 #include "bindings.h"
 #include "buffers.h"
-#include "driver/optimize.h"
-#include "driver/session.h"
-#include "driver/specialize.h"
-#include "driver/targets.h"
+#include "driver/jobs.h"
+#include "models.h"
+#include "options.h"
 #include "types.h"
 
 namespace ec::python {
@@ -16,57 +13,16 @@ namespace {
 
 // One array: input name, element type, shape, bytes.
 using Feed = std::tuple<std::string, std::string, std::vector<int64_t>, py::buffer>;
-using Shapes = std::map<std::string, std::vector<int64_t>>;
 using SessionPtr = std::unique_ptr<Session>;
 
-[[noreturn]] void fail(DiagnosticSink& sink, const Error& error, const std::string& path,
-                       const std::string& target) {
-  if (!sink.has_errors()) sink.report(error.diagnostic());
-  throw Failure(sink.diagnostics(), path, target);
-}
-
-CompileOptions make_options(const std::string& target, Shapes input_shapes, int threads,
-                            bool optimized, bool reference) {
-  CompileOptions options;
-  options.target = target;
-  options.input_shapes = std::move(input_shapes);
-  options.threads = threads;
-  options.reference = reference;
-  if (!optimized) options.passes = "none";
-  return options;
-}
-
-SessionPtr open_file(const std::string& path, const std::string& target, Shapes input_shapes,
-                     int threads, bool optimized, bool reference) {
-  const CompileOptions options =
-      make_options(target, std::move(input_shapes), threads, optimized, reference);
+SessionPtr open(const ModelRef& model, const py::dict& keywords) {
+  const Options options = options_from_python(keywords, Verb::Run);
+  const py::gil_scoped_release released;
   DiagnosticSink sink;
-  Result<OpenedSession> opened = open_session(path, options, /*profile=*/false, sink);
-  if (!opened.ok()) fail(sink, opened.error(), path, target);
-  return std::move(opened->session);
-}
-
-Result<SessionPtr> prepare(const Graph& graph, const CompileOptions& options,
-                           DiagnosticSink& sink) {
-  EC_TRY([[maybe_unused]] const TargetInfo* found, find_target(options.target));
-  std::unique_ptr<Graph> copy = graph.clone();
-  EC_CHECK_OK(specialize(*copy, options, sink));
-  EC_TRY([[maybe_unused]] const PipelineReport report,
-         optimize(*copy, options, options.reference ? "none" : "runtime", sink));
-  SessionOptions session_options;
-  session_options.threads = options.threads.value_or(1);
-  session_options.reference = options.reference;
-  return Session::create(std::move(copy), session_options);
-}
-
-SessionPtr open_graph(const Graph& graph, const std::string& target, Shapes input_shapes,
-                      int threads, bool optimized, bool reference) {
-  const CompileOptions options =
-      make_options(target, std::move(input_shapes), threads, optimized, reference);
-  DiagnosticSink sink;
-  Result<SessionPtr> session = prepare(graph, options, sink);
-  if (!session.ok()) fail(sink, session.error(), {}, target);
-  return std::move(session).value();
+  OpenedSession opened =
+      value_or_fail(open_session(default_registry(), model, Verb::Run, options, sink), sink,
+                    model.name, options.text("target"));
+  return std::move(opened.session);
 }
 
 std::vector<NamedValue> named_values(const std::vector<Feed>& feeds) {
@@ -173,16 +129,14 @@ py::list describe(const std::vector<TensorDescription>& tensors) {
 void bind_session(py::module_& module) {
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Session, SessionPtr>(module, "Session", "A prepared model.")
-      .def_static("open", &open_file, py::arg("path"), py::arg("target"), py::arg("input_shapes"),
-                  py::arg("threads"), py::arg("optimize"), py::arg("reference"), Release())
-      .def_static("from_graph", &open_graph, py::arg("graph"), py::arg("target"),
-                  py::arg("input_shapes"), py::arg("threads"), py::arg("optimize"),
-                  py::arg("reference"), Release())
+      .def_static("open", &open, py::arg("model"), py::arg("options"))
       .def("inputs", [](const Session& session) { return describe(session.inputs()); })
       .def("outputs", [](const Session& session) { return describe(session.outputs()); })
       .def("run_all_tensors", &run_all_tensors, py::arg("feeds"))
       .def("run", &run, py::arg("feeds"))
       .def("benchmark", &benchmark, py::arg("iterations"), py::arg("warmup"), py::arg("feeds"))
+      .def(
+          "reset", [](Session& session) { check_or_throw(session.reset()); }, Release())
       .def("close", &Session::close, Release());
 }
 

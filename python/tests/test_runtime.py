@@ -178,3 +178,39 @@ def test_threads_share_a_session(model):
     for worker in workers:
         worker.join()
     assert not faults
+
+
+COUNTER = """ecir 1
+graph @g(%x: f32[2]) -> (y = %y) {
+  %first = const f32[2] dense[1,2]
+  %s = read_state(%first) {name="sum"}
+  %y = add(%s, %x)
+  %w = write_state(%y) {name="sum"}
+}
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"reference": True}])
+def test_state_is_kept_until_reset(tmp_path, options):
+    path = tmp_path / "counter.ecir"
+    path.write_text(COUNTER)
+    session = InferenceSession(path, **options)
+    x = np.ones(2, np.float32)
+    assert [session.run([x])["y"].tolist() for _ in range(3)] == [[2, 3], [3, 4], [4, 5]]
+    session.reset()
+    assert session.run([x])["y"].tolist() == [2, 3]
+    session.close()
+    with pytest.raises(EdgeCompilerError):
+        session.reset()
+
+
+def test_state_of_a_graph(tmp_path):
+    session = InferenceSession(parse_ir(COUNTER))
+    x = np.ones(2, np.float32)
+    assert [session.run([x])["y"].tolist() for _ in range(2)] == [[2, 3], [3, 4]]
+
+
+def test_the_package_has_its_runtime():
+    import edgecompiler
+
+    assert edgecompiler.runtime.InferenceSession is InferenceSession

@@ -1,8 +1,5 @@
-// The public functions of compile.h and evaluate.h.
-#include "driver/check.h"
-#include "driver/compile.h"
-#include "driver/evaluate.h"
-#include "driver/inspect.h"
+// The public functions of compile.h.
+#include "driver/jobs.h"
 #include "driver/raise.h"
 #include "edgecompiler/compile.h"
 
@@ -18,30 +15,30 @@ CompileResult result_of(const CompileReport& report, const DiagnosticSink& sink)
 
 }  // namespace
 
-CompileResult compile(const std::string& model, const CompileOptions& options) {
+CompileResult compile(const std::string& model, const Options& options) {
   DiagnosticSink sink;
-  return result_of(value_or_raise(compile_model(model, options, sink), sink), sink);
+  const ModelRef models[] = {model};
+  const auto reports =
+      value_or_raise(compile_models(default_registry(), models, options, sink), sink);
+  return result_of(reports.front(), sink);
 }
 
-CompileResult optimize(const std::string& model, const CompileOptions& options) {
+CompileResult optimize(const std::string& model, const Options& options) {
   DiagnosticSink sink;
-  return result_of(value_or_raise(optimize_model(model, options, sink), sink), sink);
+  return result_of(value_or_raise(optimize_model(default_registry(), model, options, sink), sink),
+                   sink);
 }
 
-std::string evaluate(const std::string& model, const EvaluateOptions& what,
-                     const CompileOptions& options) {
+std::string inspect(const std::string& model, const Options& options) {
   DiagnosticSink sink;
-  return evaluate_json(value_or_raise(evaluate_model(model, what, options, sink), sink));
+  return summary_json(
+      value_or_raise(inspect_model(default_registry(), model, options, sink), sink), true);
 }
 
-std::string inspect(const std::string& model, const CompileOptions& options) {
+std::string check(const std::string& model, const Options& options) {
   DiagnosticSink sink;
-  return summary_json(value_or_raise(inspect_model(model, options, sink), sink), true);
-}
-
-std::string check(const std::string& model, const CompileOptions& options) {
-  DiagnosticSink sink;
-  return check_json(value_or_raise(check_model(model, options, sink), sink));
+  return placement_json(
+      value_or_raise(check_model(default_registry(), model, options, sink), sink));
 }
 
 }  // namespace ec

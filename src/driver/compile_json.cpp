@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "driver/compile.h"
-#include "driver/quantize.h"
+#include "driver/compile_report.h"
+#include "report/quantize_json.h"
 
 namespace ec {
 namespace {
@@ -51,31 +51,48 @@ Json report_json(const CompileReport& report) {
   for (const auto& [key, value] : report.after.metadata)
     if (key.starts_with("layout.")) layouts[key.substr(7)] = value;
   if (!layouts.empty()) json["interface_layouts"] = std::move(layouts);
+  if (!report.output_sha256.empty()) json["output_sha256"] = report.output_sha256;
+  if (report.self_check.ran || !report.self_check.reason.empty())
+    json["self_check"] = {{"ran", report.self_check.ran},
+                          {"reason", report.self_check.reason},
+                          {"largest_error", report.self_check.largest_error}};
   if (report.num_operators > 0) {
     Json operators = Json::object();
     for (const auto& [name, count] : report.operators) operators[name] = count;
     json["operators"] = std::move(operators);
     json["num_operators"] = report.num_operators;
-    json["output_sha256"] = report.output_sha256;
-    json["self_check"] = {{"ran", report.self_check.ran},
-                          {"reason", report.self_check.reason},
-                          {"largest_error", report.self_check.largest_error}};
   }
-  if (report.placement) json["placement"] = Json::parse(check_json(*report.placement));
+  if (report.placement) json["placement"] = Json::parse(placement_json(*report.placement));
   if (report.quantization) json["quantization"] = Json::parse(quantize_json(*report.quantization));
-  json["load_milliseconds"] = report.load_ms;
+  json["load_milliseconds"] = report.milliseconds("import");
   json["pass_milliseconds"] = report.passes.milliseconds;
-  json["save_milliseconds"] = report.save_ms;
+  json["save_milliseconds"] = report.milliseconds("emit") + report.milliseconds("self-check") +
+                              report.milliseconds("commit");
+  Json phases = Json::array();
+  for (const PhaseTime& phase : report.phases)
+    phases.push_back({{"name", phase.phase}, {"milliseconds", phase.milliseconds}});
+  json["phases"] = std::move(phases);
+  if (!report.stopped_after.empty()) json["stopped_after"] = report.stopped_after;
+  Json options = Json::object();
+  for (const OptionReportRow& row : report.options)
+    options[std::string(row.name)] = {{"value", row.value}, {"source", row.source}};
+  json["options"] = std::move(options);
   json["passes"] = std::move(passes);
   for (const SegmentReport& segment : report.segments)
     json["segments"].push_back({{"output", segment.output.string()},
                                 {"output_bytes", segment.output_bytes},
                                 {"output_sha256", segment.output_sha256},
-                                {"placement", Json::parse(check_json(segment.placement))}});
+                                {"placement", Json::parse(placement_json(segment.placement))}});
   return json;
 }
 
 }  // namespace
+
+double CompileReport::milliseconds(std::string_view phase) const {
+  for (const PhaseTime& time : phases)
+    if (time.phase == phase) return time.milliseconds;
+  return 0;
+}
 
 std::string compile_json(const CompileReport& report) { return text_of(report_json(report)); }
 

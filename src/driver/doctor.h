@@ -1,17 +1,13 @@
 // What this machine and this build offer.
 #pragma once
 
-#include <string>
 #include <vector>
+
+#include "driver/registry.h"
+#include "report/property.h"
 
 namespace ec {
 
-struct Fact {
-  std::string key;  // stable, for JSON: "cpu_model"
-  std::string label;
-  std::string value;
-};
-
-std::vector<Fact> doctor_facts();
+std::vector<Fact> doctor_facts(const Registry& registry);
 
 }  // namespace ec

@@ -1,8 +1,8 @@
 // The public session: plain types in and out, failures as exceptions.
 #include <cstring>
 
+#include "driver/jobs.h"
 #include "driver/raise.h"
-#include "driver/session.h"
 #include "edgecompiler/session.h"
 
 namespace ec {
@@ -58,17 +58,27 @@ std::shared_ptr<const void> owned(const Blob& blob) {
 
 InferenceSession::InferenceSession(const std::string& path, const InferenceOptions& options)
     : impl_(std::make_unique<Impl>()) {
-  CompileOptions compile;
-  compile.input_shapes = options.input_shapes;
-  compile.dims = options.dims;
-  compile.threads = options.threads;
-  compile.reference = options.reference;
-  compile.target = options.target;
-  if (!options.optimize) compile.stop_after = "import";
+  open(*impl_, path, options);
+}
+
+InferenceSession::InferenceSession(const void* model, size_t bytes, const InferenceOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  const auto* begin = static_cast<const std::byte*>(model);
+  // The caller's memory may go: the model keeps views of it.
+  open(*impl_, ModelRef("model in memory", Blob::copy_of(std::span(begin, bytes))), options);
+}
+
+void InferenceSession::open(Impl& impl, const ModelRef& model, const InferenceOptions& options) {
+  Options given{{"threads", options.threads}, {"reference", options.reference}};
+  if (!options.target.empty()) given.set("target", options.target);
+  if (!options.input_shapes.empty()) given.set("input-shape", options.input_shapes);
+  if (!options.dims.empty()) given.set("dim", options.dims);
+  if (!options.optimize) given.set("passes", "none");
   DiagnosticSink sink;
-  impl_->session = value_or_raise(open_session(path, compile, false, sink), sink).session;
-  for (const TensorDescription& t : impl_->session->inputs()) impl_->inputs.push_back(info_of(t));
-  for (const TensorDescription& t : impl_->session->outputs()) impl_->outputs.push_back(info_of(t));
+  impl.session =
+      value_or_raise(open_session(default_registry(), model, Verb::Run, given, sink), sink).session;
+  for (const TensorDescription& t : impl.session->inputs()) impl.inputs.push_back(info_of(t));
+  for (const TensorDescription& t : impl.session->outputs()) impl.outputs.push_back(info_of(t));
 }
 
 InferenceSession::~InferenceSession() = default;
@@ -96,6 +106,10 @@ BenchmarkResult InferenceSession::benchmark(int64_t iterations, int64_t warmup,
       impl_->session->benchmark(values, {.warmup = warmup, .iterations = iterations}));
   return {s.iterations, s.mean_ms, s.p50_ms, s.p95_ms,
           s.p99_ms,     s.min_ms,  s.max_ms, s.throughput_fps};
+}
+
+void InferenceSession::reset() {
+  if (const Status status = impl_->session->reset(); !status.ok()) raise(status.error(), {});
 }
 
 void InferenceSession::close() noexcept { impl_->session->close(); }

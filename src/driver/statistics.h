@@ -3,21 +3,21 @@
 
 #include <string>
 
-#include "edgecompiler/options.h"
-#include "quantize/measurements.h"
+#include "driver/compilation.h"
+#include "quantize/trial/measurements.h"
 #include "support/result.h"
 
 namespace ec {
 
-// With --statistics: the options of the data as they were when the statistics were made.
-// CorruptFile: the file holds none.
-Result<CompileOptions> with_options_of_statistics(const CompileOptions& given);
+// With --statistics: the options that describe the data as they were when the statistics were made.
+// Errors: CorruptFile where the file holds none, BadCalibrationData where an option differs.
+Status take_options_of_statistics(const OptionCatalog& catalog, Verb verb, Options& options);
 
 // What decides the measurements beside the graph and the data.
-quantize::MeasuredWith measured_with(const CompileOptions& options);
+quantize::MeasuredWith statistics_of_options(const Compilation& compilation);
 
 Result<quantize::Measurements> load_statistics(const std::string& path);
-// To options.save_statistics.
-Status save_statistics(quantize::Measurements& measurements, const CompileOptions& options);
+// To the file of --save-statistics.
+Status save_statistics(const Compilation& compilation, quantize::Measurements& measurements);
 
 }  // namespace ec

@@ -1,5 +1,5 @@
-// The interface of front ends: a model file becomes a graph. The driver registers them explicitly
-// and picks one by content.
+// The interface of front ends: a model becomes a graph. The driver lists them and picks one by
+// content.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/input_value.h"
+#include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "support/blob.h"
 #include "support/diagnostic.h"
@@ -24,6 +27,15 @@ struct ImportOptions {
   // size of -1 leaves the dimension as it is in the model.
   std::map<std::string, std::vector<int64_t>> input_shapes;
   std::map<std::string, int64_t> dims;  // sizes for symbolic dimensions, by name
+  // Values for inputs that are no data, by name: TorchScript parameters of type int, float, bool,
+  // str, None or a list of them, and any tensor input that becomes a constant.
+  InputValues input_values = {};
+};
+
+// A kind of file that is known and not read.
+struct DetectedFormat {
+  std::string name;  // "a TFLite model"
+  std::string hint;  // how to get a file that can be imported
 };
 
 class Frontend {
@@ -34,18 +46,23 @@ class Frontend {
   Frontend& operator=(const Frontend&) = delete;
 
   virtual std::string_view name() const = 0;  // "onnx"
-  // How sure the front end is that the file is its own, 0 to 100: content first, extension second.
-  virtual int probe(std::span<const std::byte> head, const std::filesystem::path& path) const = 0;
+  // How sure the front end is that the model is its own, 0 to 100: content first, extension second.
+  virtual int probe(const ModelSource& source) const = 0;
+  // What a model of this front end's family is that it cannot read, such as weights without code.
+  virtual std::optional<DetectedFormat> explain(const ModelSource& source) const;
+
   // Reports all problems to the sink; on failure the result is the first of them.
-  Result<std::unique_ptr<Graph>> import(const std::filesystem::path& path,
-                                        const ImportOptions& options, DiagnosticSink& sink) const;
+  Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,
+                                        DiagnosticSink& sink) const;
+  Result<std::unique_ptr<Graph>> import_file(const std::filesystem::path& path,
+                                             const ImportOptions& options,
+                                             DiagnosticSink& sink) const;
 
  private:
-  // `path` names the file in messages and anchors what it refers to.
-  virtual Result<std::unique_ptr<Graph>> import_bytes(const Blob& file,
-                                                      const std::filesystem::path& path,
-                                                      const ImportOptions& options,
-                                                      DiagnosticSink& sink) const = 0;
+  // The graph of the model; import() makes constants of inputs that were given values.
+  virtual Result<std::unique_ptr<Graph>> read(const ModelSource& source,
+                                              const ImportOptions& options,
+                                              DiagnosticSink& sink) const = 0;
 };
 
 }  // namespace ec

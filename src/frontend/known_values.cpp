@@ -5,6 +5,7 @@
 namespace ec {
 
 std::optional<std::vector<int64_t>> known_ints(const Tensor* tensor) {
+  if (tensor == nullptr) return std::nullopt;
   if (tensor->is_constant()) {
     if (!is_integer(tensor->dtype()) && tensor->dtype() != DType::Bool) return std::nullopt;
     const std::vector<int64_t> sizes = tensor->shape()->sizes();
@@ -23,6 +24,7 @@ std::optional<std::vector<int64_t>> known_ints(const Tensor* tensor) {
 }
 
 std::optional<double> known_scalar(const Tensor* tensor) {
+  if (tensor == nullptr) return std::nullopt;
   if (!tensor->is_constant()) {
     const auto ints = known_ints(tensor);
     return ints && ints->size() == 1 ? std::optional(static_cast<double>(ints->front()))

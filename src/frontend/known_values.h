@@ -9,7 +9,7 @@
 
 namespace ec {
 
-// Integer elements in order; nothing when they are not known or no integers.
+// Integer elements in order; nothing when the operand is absent, not known or no integers.
 std::optional<std::vector<int64_t>> known_ints(const Tensor* tensor);
 // The only element.
 std::optional<double> known_scalar(const Tensor* tensor);

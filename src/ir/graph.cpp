@@ -279,7 +279,7 @@ void Graph::replace_all_uses(Tensor* from, Tensor* to) {
 void Graph::erase(Operation* op) {
   for (uint32_t i = 0; i < op->inputs_.size(); ++i) remove_use(op, i);
   for (Tensor* tensor : op->outputs_) {
-    assert(is_unused(tensor));
+    assert(tensor->uses_.empty() && !is_output(tensor));
     by_name_.erase(tensor->name_);
     tensors_[tensor->id_].reset();
   }

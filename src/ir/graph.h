@@ -181,9 +181,10 @@ class Graph {
   // The interface names of the outputs: they stay while rewrites change the tensors.
   const std::vector<std::string>& output_names() const { return output_names_; }
   bool is_output(const Tensor* tensor) const;
-  // No operand and no graph output reads it.
+  // No operand, no graph output and no later run (write_state) reads it.
   bool is_unused(const Tensor* tensor) const {
-    return tensor->uses().empty() && !is_output(tensor);
+    return tensor->uses().empty() && !is_output(tensor) &&
+           (tensor->producer() == nullptr || tensor->producer()->kind() != OpKind::WriteState);
   }
   // Exactly one operand reads it and it is no graph output.
   bool has_single_use(const Tensor* tensor) const {

@@ -25,37 +25,43 @@ std::string padded(size_t number) {
   return std::string(kDigits - digits.size(), '0') + digits;
 }
 
-Status write_zeros(AtomicFile& file, size_t count) {
+// Zeros up to the next aligned offset; empty where `size` is aligned.
+Blob padding(size_t size) {
   static constexpr std::byte kZeros[Blob::kAlignment]{};
-  return file.write(std::span<const std::byte>(kZeros, count));
+  return Blob(nullptr, std::span<const std::byte>(kZeros, align_up(size) - size));
 }
 
 }  // namespace
 
-Status save_ecir(const Graph& graph, const std::filesystem::path& path) {
-  std::vector<std::span<const std::byte>> blobs;
+std::vector<Blob> encode_ecir(const Graph& graph) {
+  std::vector<Blob> weights;
   std::map<std::pair<const std::byte*, size_t>, size_t> placed;  // shared weights are stored once
   size_t end = 0;
   const ConstantPrinter place = [&](const Tensor& tensor) {
-    const auto bytes = tensor.raw_data().bytes();
-    const auto [it, fresh] = placed.try_emplace({bytes.data(), bytes.size()}, end);
+    const Blob& data = tensor.raw_data();
+    const auto [it, fresh] = placed.try_emplace({data.bytes().data(), data.size()}, end);
     if (fresh) {
-      blobs.push_back(bytes);
-      end += align_up(bytes.size());
+      weights.push_back(data);
+      end += align_up(data.size());
     }
-    return "blob(" + std::to_string(it->second) + ", " + std::to_string(bytes.size()) + ")";
+    return "blob(" + std::to_string(it->second) + ", " + std::to_string(data.size()) + ")";
   };
   const std::string body = print_graph(graph, place);
   const size_t text_size = kHeader.size() + kDigits + 1 + body.size();
-  const size_t data_offset = align_up(text_size);
+  const std::string text = std::string(kHeader) + padded(align_up(text_size)) + "\n" + body;
 
-  EC_TRY(AtomicFile file, AtomicFile::create(path));
-  EC_CHECK_OK(file.write(std::string(kHeader) + padded(data_offset) + "\n" + body));
-  EC_CHECK_OK(write_zeros(file, data_offset - text_size));
-  for (const auto& bytes : blobs) {
-    EC_CHECK_OK(file.write(bytes));
-    EC_CHECK_OK(write_zeros(file, align_up(bytes.size()) - bytes.size()));
+  std::vector<Blob> parts = {Blob::copy_of(std::span<const char>(text)), padding(text_size)};
+  for (Blob& data : weights) {
+    Blob filler = padding(data.size());
+    parts.push_back(std::move(data));
+    parts.push_back(std::move(filler));
   }
+  return parts;
+}
+
+Status save_ecir(const Graph& graph, const std::filesystem::path& path) {
+  EC_TRY(AtomicFile file, AtomicFile::create(path));
+  for (const Blob& part : encode_ecir(graph)) EC_CHECK_OK(file.write(part.bytes()));
   return file.commit();
 }
 
@@ -64,21 +70,25 @@ bool looks_like_ecir(std::span<const std::byte> head) {
   return text.starts_with("ecir ") || text.starts_with("graph @");
 }
 
-Result<std::unique_ptr<Graph>> load_ecir(const std::filesystem::path& path) {
-  EC_TRY(const Blob file, map_file(path));
+Result<std::unique_ptr<Graph>> read_ecir(const Blob& file) {
   std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
   Blob data;
   if (text.starts_with(kHeader)) {
     const auto offset = parse_int(text.substr(kHeader.size(), kDigits));
     if (!offset || *offset < 0 || static_cast<size_t>(*offset) > align_up(text.size()))
-      return Error(Code::BadText, "the data section's offset is not valid").file(path.string());
+      return Error(Code::BadText, "the data section's offset is not valid");
     // A file without large constants ends before the aligned data section would begin.
     const size_t begin = std::min(static_cast<size_t>(*offset), file.size());
     data = file.slice(begin, file.size() - begin);
     text = text.substr(0, begin);
     while (text.ends_with('\0')) text.remove_suffix(1);
   }
-  auto graph = parse(text, data);
+  return parse(text, data);
+}
+
+Result<std::unique_ptr<Graph>> load_ecir(const std::filesystem::path& path) {
+  EC_TRY(const Blob file, map_file(path));
+  Result<std::unique_ptr<Graph>> graph = read_ecir(file);
   if (!graph.ok()) return std::move(graph).error().file(path.string());
   return graph;
 }

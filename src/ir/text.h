@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -32,9 +33,12 @@ std::string print(const Graph& graph, ConstantText constants = ConstantText::Ful
 // Parses the text form. `data` is the section that blob(...) constants refer to.
 Result<std::unique_ptr<Graph>> parse(std::string_view text, const Blob& data = {});
 
-// The saved form: text and weights in one file.
+// The saved form, text and weights, as parts that follow each other in the file. The graph's own
+// constants are shared, not copied.
+std::vector<Blob> encode_ecir(const Graph& graph);
 Status save_ecir(const Graph& graph, const std::filesystem::path& path);
-// Loads the saved form or plain text.
+// Reads the saved form or plain text. The graph's constants are views of `file`.
+Result<std::unique_ptr<Graph>> read_ecir(const Blob& file);
 Result<std::unique_ptr<Graph>> load_ecir(const std::filesystem::path& path);
 // Whether the bytes begin like an .ecir file.
 bool looks_like_ecir(std::span<const std::byte> head);

@@ -1,7 +1,10 @@
 // The verifier: every rule that the rest of the compiler may rely on, all faults in one run.
 #include <cmath>
 
+#include <map>
+
 #include "ir/graph.h"
+#include "ops/attrs.h"
 #include "ops/infer.h"
 #include "ops/op_def.h"
 
@@ -10,7 +13,7 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph) {}
+  explicit Verifier(const Graph& graph, bool nested = false) : graph_(graph), nested_(nested) {}
 
   std::vector<Diagnostic> run() {
     for (const Tensor* tensor : graph_.tensors()) check_tensor(*tensor);
@@ -18,6 +21,7 @@ class Verifier {
     check_order(order);
     check_uses(order);
     for (Operation* op : order) check_operation(*op);
+    check_states(order);
     for (size_t i = 0; i < graph_.outputs().size(); ++i)
       if (graph_.outputs()[i] == nullptr)
         fault({}, "output '" + graph_.output_names()[i] + "' has no tensor");
@@ -124,7 +128,7 @@ class Verifier {
     // Inference relies on these.
     if (faults_.size() == faults) check_types(op);
     for (const auto& body : op.bodies())
-      for (Diagnostic& d : Verifier(*body).run()) faults_.push_back(std::move(d));
+      for (Diagnostic& d : Verifier(*body, true).run()) faults_.push_back(std::move(d));
   }
 
   // The stored result types must not contradict what inference says.
@@ -143,6 +147,31 @@ class Verifier {
     }
   }
 
+  // A state is read once and written at most once, in the outermost graph, with one type.
+  void check_states(const std::vector<Operation*>& order) {
+    std::map<std::string, const Operation*> reads, writes;
+    for (const Operation* op : order) {
+      const bool is_read = op->kind() == OpKind::ReadState;
+      if (!is_read && op->kind() != OpKind::WriteState) continue;
+      const std::string& name = op->attrs_as<StateAttrs>().name;
+      if (nested_) fault(op->location(), "the state '" + name + "' is used in a nested graph");
+      if (!(is_read ? reads : writes).emplace(name, op).second)
+        fault(op->location(), "the state '" + name + "' is " + (is_read ? "read" : "written") +
+                                  " by several operations");
+    }
+    for (const auto& [name, write] : writes) {
+      const auto read = reads.find(name);
+      if (read == reads.end()) {
+        fault(write->location(), "the state '" + name + "' is written and never read");
+        continue;
+      }
+      const TensorType &from = write->output()->type(), &to = read->second->output()->type();
+      if (from.dtype != to.dtype || !compatible(from.shape, to.shape) || from.quant != to.quant)
+        fault(write->location(), "the state '" + name + "' is written as " + from.text() +
+                                     " and read as " + to.text());
+    }
+  }
+
   static bool compatible(const std::optional<Shape>& a, const std::optional<Shape>& b) {
     if (!a || !b) return true;
     if (a->rank() != b->rank()) return false;
@@ -153,6 +182,7 @@ class Verifier {
   }
 
   const Graph& graph_;
+  const bool nested_;
   std::vector<Diagnostic> faults_;
 };
 

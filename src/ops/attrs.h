@@ -631,6 +631,12 @@ struct FakeQuantAttrs {
   EC_ATTRS(FakeQuantAttrs, min, max, num_bits, narrow_range)
 };
 
+// read_state, write_state: the name links the two within a graph.
+struct StateAttrs {
+  std::string name;
+  EC_ATTRS(StateAttrs, name)
+};
+
 // custom(operands...): an op of another program, kept as it is; the types of the results are given.
 struct CustomAttrs {
   std::string code;     // its name there

@@ -304,7 +304,8 @@ EC_OP_DEF(LpPool, .signature = "(x) -> y", .summary = "p-norm of each window.",
 EC_OP_DEF(GlobalAvgPool, .signature = "(x) -> y",
           .summary = "Mean over all spatial dimensions, which become 1.",
           .infer = infer_global_avg_pool, .reference = reference_global_avg_pool,
-          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+          .quantized = quantized::global_avg_pool, .quant = QuantRule::Free,
+          .layout = LayoutRule::FollowsInput);
 EC_OP_DEF(GlobalMaxPool, .signature = "(x) -> y",
           .summary = "Largest element over all spatial dimensions, which become 1.",
           .infer = infer_global_pool, .reference = reference_global_max_pool,

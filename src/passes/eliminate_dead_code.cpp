@@ -43,8 +43,8 @@ const PassInfo kEliminateDeadCodePass{
     .name = "eliminate-dead-code",
     .summary = "Erases operations and constants that no output depends on.",
     .details =
-        "No operation has side effects, so whatever no graph output depends on goes. Graph "
-        "inputs stay: they are the model's interface.",
+        "What no graph output and no later run (write_state) depends on goes. Graph inputs stay: "
+        "they are the model's interface.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<EliminateDeadCode>();
     }};

@@ -27,8 +27,9 @@ struct Step {
 
 class Runner {
  public:
-  Runner(const PassManagerOptions& options, Graph& graph, PassContext& context)
-      : options_(options), graph_(graph), context_(context) {}
+  Runner(const PassManagerOptions& options, const PassRegistry& registry, Graph& graph,
+         PassContext& context)
+      : options_(options), registry_(registry), graph_(graph), context_(context) {}
 
   Result<PipelineReport> run(std::span<const PipelineItem> items) {
     const auto start = Clock::now();
@@ -40,13 +41,14 @@ class Runner {
     EC_CHECK_OK(run_steps(steps));
     report_.operations_after = count_operations(graph_);
     report_.milliseconds = milliseconds_since(start);
+    report_.stopped = stopped_;
     return std::move(report_);
   }
 
  private:
   Status check_names() const {
-    const auto check = [](const std::string& name) -> Status {
-      EC_TRY(const auto pass, make_pass(name, {}));
+    const auto check = [this](const std::string& name) -> Status {
+      EC_TRY(const auto pass, registry_.make_pass(name, {}));
       return {};
     };
     for (const std::string& name : options_.disabled) EC_CHECK_OK(check(name));
@@ -75,7 +77,7 @@ class Runner {
       bool disabled = false;
       for (const std::string& name : options_.disabled) disabled = disabled || name == item.name;
       if (disabled) continue;
-      EC_TRY(step.pass, make_pass(item.name, item.options));
+      EC_TRY(step.pass, registry_.make_pass(item.name, item.options));
       step.row = report_.passes.size();
       report_.passes.push_back({.name = item.name, .stats = {}, .runs = 0, .milliseconds = 0});
       steps.push_back(std::move(step));
@@ -156,6 +158,7 @@ class Runner {
   }
 
   const PassManagerOptions& options_;
+  const PassRegistry& registry_;
   Graph& graph_;
   PassContext& context_;
   PipelineReport report_;
@@ -178,15 +181,23 @@ const PassRun* PipelineReport::find(std::string_view name) const {
   return nullptr;
 }
 
+void PipelineReport::append(PipelineReport later) {
+  if (passes.empty()) operations_before = later.operations_before;
+  for (PassRun& run : later.passes) passes.push_back(std::move(run));
+  milliseconds += later.milliseconds;
+  operations_after = later.operations_after;
+  stopped = later.stopped;
+}
+
 Result<PipelineReport> PassManager::run(Graph& graph, std::string_view pipeline,
                                         PassContext& context) const {
-  EC_TRY(const std::vector<PipelineItem> items, parse_pipeline(pipeline));
+  EC_TRY(const std::vector<PipelineItem> items, registry_.parse(pipeline));
   return run(graph, items, context);
 }
 
 Result<PipelineReport> PassManager::run(Graph& graph, std::span<const PipelineItem> items,
                                         PassContext& context) const {
-  return Runner(options_, graph, context).run(items);
+  return Runner(options_, registry_, graph, context).run(items);
 }
 
 size_t count_operations(const Graph& graph) {

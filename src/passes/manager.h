@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/pass.h"
+#include "passes/pass_registry.h"
 #include "passes/pipeline.h"
 
 namespace ec {
@@ -36,14 +37,19 @@ struct PipelineReport {
   std::vector<PassRun> passes;  // in pipeline order
   double milliseconds = 0;
   size_t operations_before = 0, operations_after = 0;  // nested graphs included
+  bool stopped = false;                                // PassManagerOptions::stop_after was met
 
   int64_t changes() const;
   const PassRun* find(std::string_view name) const;
+  // Adds what a later pipeline did to the same graph.
+  void append(PipelineReport later);
 };
 
 class PassManager {
  public:
-  explicit PassManager(PassManagerOptions options = {}) : options_(std::move(options)) {}
+  explicit PassManager(PassManagerOptions options = {},
+                       const PassRegistry& registry = PassRegistry::built_in())
+      : options_(std::move(options)), registry_(registry) {}
 
   // Times a group may run through its passes before a warning tells that it did not settle.
   static constexpr int kMaxIterations = 16;
@@ -54,6 +60,7 @@ class PassManager {
 
  private:
   PassManagerOptions options_;
+  const PassRegistry& registry_;
 };
 
 // Operations of the graph and of all nested graphs.

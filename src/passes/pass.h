@@ -74,11 +74,6 @@ struct PassInfo {
   std::span<const PassOptionInfo> options = {};
 };
 
-// All passes, in the order of passes.def.
-std::span<const PassInfo* const> all_passes();
-const PassInfo* find_pass(std::string_view name);
-// Makes a pass after checking its options. Unknown names and values are errors with suggestions.
-Result<std::unique_ptr<Pass>> make_pass(std::string_view name, std::span<const PassOption> options);
 // The option's value, or its default.
 std::string_view option_value(std::span<const PassOption> options, const PassOptionInfo& info);
 

@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include "passes/pass_registry.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -14,7 +15,8 @@ bool is_name_char(char c) {
 
 class Parser {
  public:
-  Parser(std::string_view text, int depth) : text_(text), depth_(depth) {}
+  Parser(const PassRegistry& registry, std::string_view text, int depth)
+      : registry_(registry), text_(text), depth_(depth) {}
 
   Result<std::vector<PipelineItem>> parse() {
     EC_TRY(std::vector<PipelineItem> items, list());
@@ -60,9 +62,9 @@ class Parser {
     if (parsed.name.empty()) return bad("name of a pass expected");
     if (parsed.name == "fixpoint") return group(std::move(parsed), items);
     EC_CHECK_OK(options(parsed));
-    if (const NamedPipeline* named = find_pipeline(parsed.name))
+    if (const NamedPipeline* named = registry_.find_pipeline(parsed.name))
       return expand(*named, parsed, items);
-    EC_TRY(const auto checked, make_pass(parsed.name, parsed.options));
+    EC_TRY(const auto checked, registry_.make_pass(parsed.name, parsed.options));
     items.push_back(std::move(parsed));
     return {};
   }
@@ -82,7 +84,7 @@ class Parser {
     if (!parsed.options.empty())
       return Error(Code::Usage, "pipeline '" + parsed.name + "' takes no options");
     if (depth_ >= kMaxDepth) return bad("pipelines are nested too deeply");
-    EC_TRY(std::vector<PipelineItem> inner, Parser(named.text, depth_ + 1).parse());
+    EC_TRY(std::vector<PipelineItem> inner, Parser(registry_, named.text, depth_ + 1).parse());
     if (named.fixpoint) {
       items.push_back({.name = parsed.name, .options = {}, .group = std::move(inner)});
     } else {
@@ -106,6 +108,7 @@ class Parser {
     return {};
   }
 
+  const PassRegistry& registry_;
   std::string_view text_;
   size_t pos_ = 0;
   int depth_;
@@ -113,8 +116,8 @@ class Parser {
 
 }  // namespace
 
-Result<std::vector<PipelineItem>> parse_pipeline(std::string_view text) {
-  return Parser(text, 0).parse();
+Result<std::vector<PipelineItem>> PassRegistry::parse(std::string_view text) const {
+  return Parser(*this, text, 0).parse();
 }
 
 std::string pipeline_text(std::span<const PipelineItem> items) {

@@ -6,7 +6,7 @@
 //   pipeline := item (',' item)*
 //   item     := name options? | 'fixpoint' '(' pipeline ')'
 //   options  := '{' key '=' value (',' key '=' value)* '}'
-// A name may also be that of a pipeline of pipelines.cpp, which stands for its items.
+// A name may also be that of a named pipeline, which stands for its items.
 #pragma once
 
 #include <span>
@@ -25,8 +25,6 @@ struct PipelineItem {
   bool operator==(const PipelineItem&) const = default;
 };
 
-// Parses the text, expands named pipelines and checks names and options of passes.
-Result<std::vector<PipelineItem>> parse_pipeline(std::string_view text);
 std::string pipeline_text(std::span<const PipelineItem> items);
 
 // A pipeline known by name.
@@ -36,7 +34,7 @@ struct NamedPipeline {
   std::string_view text;
   bool fixpoint = false;  // the items form one group
 };
-std::span<const NamedPipeline> all_pipelines();
-const NamedPipeline* find_pipeline(std::string_view name);
+// The pipelines of pipelines.cpp.
+std::span<const NamedPipeline> built_in_pipelines();
 
 }  // namespace ec

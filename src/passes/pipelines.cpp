@@ -1,4 +1,4 @@
-// The one ordered list of passes. Each constraint on the order is stated where it binds.
+// The pipelines that no target owns, in their order. Each constraint on the order is stated where it binds.
 #include "passes/pipeline.h"
 
 namespace ec {
@@ -50,41 +50,10 @@ constexpr std::string_view kOptimize =
     "trim-conv-taps,"
     "canonicalise";
 
-constexpr std::string_view kRuntime =
-    "optimize,"
-    // Here only: model formats rarely have the operation, and back ends want its parts.
-    "recover-attention,"
-    // After all fusion into weights: an activation closes a weighted sum. Before the layout, so
-    // that a convolution and what it takes along move as one.
-    "fuse-activations,"
-    "layout{to=nhwc},"
-    // Transposes that the layout leaves meet those of the model.
-    "canonicalise";
-
-// What TFLite files are written from.
-constexpr std::string_view kTflite =
-    "optimize,"
-    // Files choose their own order of dimensions: images come and go channels last.
-    "layout{to=nhwc,io=free},"
-    "canonicalise,"
-    // After the layout: most forms are those of images with channels last.
-    "legalise-tflite,"
-    // Not the whole clean-up: moving transposes would undo what needs its dimension last.
-    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
-constexpr std::string_view kTfliteKeepIo =
-    "optimize,layout{to=nhwc},canonicalise,legalise-tflite,"
-    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
-
-// A TFLite model that is written again: quantised by its maker, and any change would change it.
-constexpr std::string_view kTfliteAsIs = "eliminate-dead-code";
-
-// What files for the Edge TPU compiler are written from.
-constexpr std::string_view kCoral =
-    "tflite,legalise-coral,"
-    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
-constexpr std::string_view kCoralKeepIo =
-    "tflite-keep-io,legalise-coral,"
-    "fold-known,eliminate-identities,simplify-reshapes,common-subexpressions,eliminate-dead-code";
+// What stands in front of a strategy that rounds activations.
+constexpr std::string_view kBeforeQuantising =
+    // Behind the target's form: factors by channel that no layer took become layers of their own.
+    "depthwise-scales";
 
 // What quantised ONNX files are written from: the order of dimensions that ONNX's operators have.
 constexpr std::string_view kOnnxQdq = "layout{to=nchw},canonicalise";
@@ -94,27 +63,13 @@ constexpr NamedPipeline kPipelines[] = {
     {"canonicalise", "The clean-up group, run until nothing changes.", kCanonicalise, true},
     {"optimize", "The target-independent optimised graph, which model formats can express.",
      kOptimize},
-    {"runtime", "What the CPU session executes.", kRuntime},
-    {"tflite", "What TFLite files are written from; image inputs and outputs channels last.",
-     kTflite},
-    {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
-     kTfliteKeepIo},
-    {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
-     kTfliteAsIs},
+    {"before-quantising", "What quantisation needs of a graph in the target's form.",
+     kBeforeQuantising},
     {"onnx-qdq", "A graph that rounds its activations, as quantised ONNX files hold it.", kOnnxQdq},
-    {"coral", "What files for the Edge TPU compiler are written from.", kCoral},
-    {"coral-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
-     kCoralKeepIo},
 };
 
 }  // namespace
 
-std::span<const NamedPipeline> all_pipelines() { return kPipelines; }
-
-const NamedPipeline* find_pipeline(std::string_view name) {
-  for (const NamedPipeline& pipeline : kPipelines)
-    if (pipeline.name == name) return &pipeline;
-  return nullptr;
-}
+std::span<const NamedPipeline> built_in_pipelines() { return kPipelines; }
 
 }  // namespace ec

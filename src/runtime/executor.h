@@ -17,6 +17,7 @@
 #include "ops/value.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/thread_pool.h"
+#include "runtime/state_store.h"
 #include "support/result.h"
 
 namespace ec {
@@ -33,6 +34,9 @@ struct ExecutorOptions {
   bool profile = false;     // collect OpTiming
   TensorObserver observer;  // empty: none. Tensors folded at preparation are not seen.
   TensorEditor editor;      // empty: none
+  // Where read_state and write_state find the state of earlier runs. Null: every run starts from
+  // the initial values.
+  std::shared_ptr<StateStore> state;
 };
 
 struct OpTiming {

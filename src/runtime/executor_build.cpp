@@ -145,7 +145,8 @@ class Builder {
     std::vector<const Operation*> kept;
     for (size_t i = order.size(); i-- > 0;) {
       const Operation* op = order[i];
-      const bool wanted = std::any_of(op->outputs().begin(), op->outputs().end(),
+      const bool wanted = op->kind() == OpKind::WriteState ||
+                          std::any_of(op->outputs().begin(), op->outputs().end(),
                                       [&](const Tensor* tensor) { return needed[tensor->id()]; });
       if (!wanted) continue;
       for (const Tensor* tensor : op->inputs())

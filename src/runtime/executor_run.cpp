@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "ops/attrs.h"
 #include "runtime/program.h"
 
 namespace ec {
@@ -24,22 +25,60 @@ Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
   EC_CHECK_OK(p.bind_inputs(inputs));
   std::vector<Buffer> buffers(p.outputs.size());
   EC_CHECK_OK(p.bind_outputs(buffers));
-  for (uint32_t s = 0; s < p.steps.size(); ++s) {
-    Step& step = p.steps[s];
+  Status status = p.run_steps();
+  if (!status.ok()) {
+    if (p.options.state != nullptr) p.options.state->discard();
+    return std::move(status).error();
+  }
+  EC_TRY(std::vector<Value> results, p.take_outputs(buffers));
+  if (p.options.state != nullptr) p.options.state->commit();
+  return results;
+}
+
+Status Program::run_steps() {
+  for (uint32_t s = 0; s < steps.size(); ++s) {
+    Step& step = steps[s];
     if (step.alias) {
-      p.show(step);
+      show(step);
       continue;
     }
-    const double begin = p.options.profile ? now() : 0.0;
-    EC_CHECK_OK(step.dynamic ? p.run_dynamic(step) : p.run_step(step));
-    if (p.options.profile) {
+    const double begin = options.profile ? now() : 0.0;
+    EC_CHECK_OK(step.dynamic ? run_dynamic(step) : run_step(step));
+    if (options.state != nullptr) EC_CHECK_OK(exchange_state(step));
+    if (options.profile) {
       step.seconds += now() - begin;
       ++step.runs;
     }
-    p.show(step);
-    if (step.dynamic) p.release_dynamic(step, s);
+    show(step);
+    if (step.dynamic) release_dynamic(step, s);
   }
-  return p.take_outputs(buffers);
+  return {};
+}
+
+Status Program::exchange_state(const Step& step) {
+  const Operation& op = *step.op;
+  if (op.kind() == OpKind::WriteState) {
+    const ConstView value = state(op.input(0)).view();
+    options.state->stage(op.attrs_as<StateAttrs>().name,
+                         Value(value.dtype, {value.shape.begin(), value.shape.end()},
+                               Blob::copy_of({value.data, value.bytes()})));
+  }
+  if (op.kind() != OpKind::ReadState) return {};
+  const Value* kept = options.state->find(op.attrs_as<StateAttrs>().name);
+  if (kept == nullptr) return {};
+  TensorState& result = state(op.output());
+  const ConstView now = result.view();
+  if (kept->dtype != now.dtype || !std::ranges::equal(kept->shape, now.shape))
+    return Error(Code::ShapeMismatch, "the state '" + op.attrs_as<StateAttrs>().name +
+                                          "' is kept as " + kept->type().text() + " and read as " +
+                                          TensorType(now.dtype, Shape::of(now.shape)).text())
+        .node(std::string(op.location().name()), op.location().op_type)
+        .hint("reset the session before inputs of other sizes are given");
+  if (!result.is_static)
+    result.value = *kept;
+  else if (result.data != nullptr && result.bytes > 0)
+    std::memcpy(result.data, kept->data.bytes().data(), result.bytes);
+  return {};
 }
 
 Status Program::bind_inputs(std::span<const ConstView> inputs) {

@@ -90,6 +90,9 @@ struct Program {
   Status run_step(Step& step);
   Status run_dynamic(Step& step);
   Status run_fast(Step& step, std::byte* scratch);
+  Status run_steps();
+  // Gives read_state the value that is kept, and keeps the value of write_state.
+  Status exchange_state(const Step& step);
   void release_dynamic(const Step& step, uint32_t index);
   void show(const Step& step);  // to the editor and the observer
   Result<std::vector<Value>> take_outputs(std::vector<Buffer>& buffers);

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "runtime/fill.h"
+#include "runtime/quantize_input.h"
 #include "support/progress.h"
-#include "support/rounding.h"
 #include "support/strings.h"
 #include "support/threads.h"
 
@@ -51,51 +49,6 @@ BenchmarkStats statistics(std::vector<double> ms) {
   return stats;
 }
 
-// A quantised input takes real numbers as well.
-bool takes_floats(const TensorType& type) {
-  if (!type.quant || type.quant->per_channel() || type.quant->scales.size() != 1) return false;
-  return type.dtype == DType::I8 || type.dtype == DType::U8 || type.dtype == DType::I16 ||
-         type.dtype == DType::U16;
-}
-
-template <class T>
-void quantise(std::span<const float> from, T* to, float scale, int32_t zero_point) {
-  constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
-  constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
-  for (size_t i = 0; i < from.size(); ++i) {
-    const float q = round_half_even(from[i] / scale) + static_cast<float>(zero_point);
-    // Not-a-number has no stored form; it becomes the zero point.
-    to[i] =
-        static_cast<T>(std::isnan(q) ? static_cast<float>(zero_point) : std::clamp(q, kLow, kHigh));
-  }
-}
-
-Result<Value> quantise(const Value& value, const TensorType& type) {
-  const auto from = value.as<float>();
-  if (value.data.size() != from.size_bytes())
-    return Value(type.dtype, value.shape, value.data);  // the size check reports it
-  Buffer buffer = Buffer::allocate(from.size() * element_size(type.dtype));
-  if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory to quantise an input");
-  const float scale = type.quant->scales[0];
-  const int32_t zero = type.quant->zero_points.empty() ? 0 : type.quant->zero_points[0];
-  std::byte* to = buffer.data();
-  switch (type.dtype) {
-    case DType::I8:
-      quantise(from, reinterpret_cast<int8_t*>(to), scale, zero);
-      break;
-    case DType::U8:
-      quantise(from, reinterpret_cast<uint8_t*>(to), scale, zero);
-      break;
-    case DType::I16:
-      quantise(from, reinterpret_cast<int16_t*>(to), scale, zero);
-      break;
-    default:
-      quantise(from, reinterpret_cast<uint16_t*>(to), scale, zero);
-      break;
-  }
-  return Value(type.dtype, value.shape, std::move(buffer).to_blob());
-}
-
 }  // namespace
 
 void Session::describe_interface(const Graph& graph) {
@@ -117,16 +70,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
                                                  const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session());
   session->describe_interface(*graph);
-  session->threads_ = threads_for(options.threads);
-  ExecutorOptions executor;
-  executor.reference = options.reference;
-  executor.isa = options.isa;
-  executor.profile = options.profile;
-  executor.observer = options.observer;
+  session->set_options(options);
   session->graph_ = std::move(graph);
   session->runner_ =
-      std::make_unique<GraphRunner>(*session->graph_, std::move(executor),
-                                    std::make_shared<kernels::ThreadPool>(session->threads_));
+      std::make_unique<GraphRunner>(*session->graph_, session->executor_, session->pool_);
   std::vector<TensorType> types;
   for (const TensorDescription& input : session->inputs_) {
     if (!input.type.is_static()) return session;
@@ -134,6 +81,17 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Graph> graph,
   }
   EC_TRY(session->last_, session->runner_->specialise(types));
   return session;
+}
+
+void Session::set_options(const SessionOptions& options) {
+  threads_ = threads_for(options.threads);
+  pool_ = std::make_shared<kernels::ThreadPool>(threads_);
+  if (options.keep_state) state_ = std::make_shared<StateStore>();
+  executor_.reference = options.reference;
+  executor_.isa = options.isa;
+  executor_.profile = options.profile;
+  executor_.observer = options.observer;
+  executor_.state = state_;
 }
 
 Error Session::shape_error(const TensorDescription& expected, const Value& given) const {
@@ -159,8 +117,8 @@ Result<std::vector<Value>> Session::arrange(std::span<const NamedValue> inputs) 
     if (given[i]) return Error(Code::UnknownInput, "input '" + input.name + "' is given twice");
     given[i] = true;
     const TensorDescription& expected = inputs_[i];
-    if (takes_floats(expected.type) && input.value.dtype == DType::F32) {
-      EC_TRY(values[i], quantise(input.value, expected.type));
+    if (takes_real_numbers(expected.type) && input.value.dtype == DType::F32) {
+      EC_TRY(values[i], quantize_input(input.value, expected.type));
       continue;
     }
     if (input.value.dtype != expected.type.dtype)
@@ -216,7 +174,7 @@ Result<std::vector<Value>> Session::run_arranged(std::span<const Value> values) 
     views.push_back(value.view());
     types.emplace_back(value.dtype, Shape::of(value.shape));
   }
-  EC_TRY(last_, runner_->specialise(types));
+  EC_TRY(last_, executor_for(types));
   return last_->run(views);
 }
 
@@ -249,11 +207,11 @@ Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
 Result<std::vector<NamedValue>> Session::random_inputs(uint64_t seed) const {
   std::vector<NamedValue> values;
   for (const TensorDescription& input : inputs_) {
-    if (!input.type.is_static())
+    const auto sizes = default_shape(input);
+    if (!sizes)
       return Error(Code::DynamicShape, "input " + describe(input) + " has open dimensions")
           .hint("give its size with --input-shape " + input.name + ":1x...");
-    EC_TRY(Value value, make_value(input.type.dtype, input.type.shape->sizes(), Fill::Random,
-                                   seed + values.size()));
+    EC_TRY(Value value, make_value(input.type.dtype, *sizes, Fill::Random, seed + values.size()));
     values.push_back({input.name, std::move(value)});
   }
   return values;
@@ -269,9 +227,19 @@ MemoryReport Session::memory() const {
   return last_ != nullptr ? last_->memory() : MemoryReport();
 }
 
+Status Session::reset() {
+  const std::lock_guard lock(mutex_);
+  if (!is_open()) return Error(Code::SessionClosed, "the session is closed");
+  if (device_ != nullptr) return device_->reset();
+  if (state_ != nullptr) state_->reset();
+  return {};
+}
+
 void Session::close() noexcept {
   const std::lock_guard lock(mutex_);
   last_ = nullptr;
+  variants_.clear();
+  open_.reset();
   runner_.reset();
   device_.reset();
   graph_.reset();

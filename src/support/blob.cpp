@@ -49,6 +49,20 @@ Blob Blob::copy_of(std::span<const std::byte> bytes) {
   return std::move(buffer).to_blob();
 }
 
+Blob Blob::joined(std::span<const Blob> parts) {
+  if (parts.size() == 1) return parts[0];
+  size_t size = 0;
+  for (const Blob& part : parts) size += part.size();
+  Buffer buffer = Buffer::allocate(size);
+  if (!buffer.ok() || size == 0) return {};
+  size_t at = 0;
+  for (const Blob& part : parts) {
+    if (!part.empty()) std::memcpy(buffer.data() + at, part.bytes().data(), part.size());
+    at += part.size();
+  }
+  return std::move(buffer).to_blob();
+}
+
 Blob Blob::aligned(size_t alignment) const {
   return is_aligned(alignment) ? *this : copy_of(bytes_);
 }

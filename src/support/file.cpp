@@ -208,6 +208,13 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return write(parts);
 }
 
+Status AtomicFile::write(std::span<const Blob> parts) {
+  std::vector<std::span<const std::byte>> spans;
+  spans.reserve(parts.size());
+  for (const Blob& part : parts) spans.push_back(part.bytes());
+  return write(spans);
+}
+
 Status AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
 Status AtomicFile::commit() {
@@ -222,6 +229,17 @@ Status AtomicFile::commit() {
   if (!renamed) ::unlink(temporary_.c_str());
   release_slot(std::exchange(slot_, -1));
   if (!renamed) return output_error(path_, "cannot rename into place", number);
+  return {};
+}
+
+Status commit_all(std::span<AtomicFile> files) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    Status status = files[i].commit();
+    if (status.ok()) continue;
+    std::error_code ignored;
+    for (size_t done = 0; done < i; ++done) fs::remove(files[done].path(), ignored);
+    return status;
+  }
   return {};
 }
 

@@ -27,7 +27,9 @@ class AtomicFile {
   Status write(std::string_view text);
   // All parts in order, with few calls of the system.
   Status write(std::span<const std::span<const std::byte>> parts);
+  Status write(std::span<const Blob> parts);
   Status commit();
+  const std::filesystem::path& path() const { return path_; }
   // Where the bytes are before commit, for reading back.
   const std::filesystem::path& temporary_path() const { return temporary_; }
 
@@ -39,6 +41,10 @@ class AtomicFile {
   int fd_ = -1;
   int slot_ = -1;
 };
+
+// Gives all files their names in order, or none of them: those that have theirs already are removed
+// again when a later one fails.
+Status commit_all(std::span<AtomicFile> files);
 
 Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 Status write_file(const std::filesystem::path& path, std::string_view text);

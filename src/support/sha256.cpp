@@ -1,5 +1,6 @@
 #include "support/sha256.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -47,23 +48,42 @@ void add_block(State& state, const uint8_t* block) {
 
 }  // namespace
 
-std::string sha256_hex(std::span<const std::byte> bytes) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+Sha256::Sha256()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  length_ += bytes.size();
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   size_t done = 0;
-  for (; done + kBlock <= bytes.size(); done += kBlock) add_block(state, data + done);
+  if (!rest_.empty()) {
+    done = std::min(kBlock - rest_.size(), bytes.size());
+    rest_.insert(rest_.end(), data, data + done);
+    if (rest_.size() < kBlock) return;
+    add_block(state_, rest_.data());
+    rest_.clear();
+  }
+  for (; done + kBlock <= bytes.size(); done += kBlock) add_block(state_, data + done);
+  rest_.insert(rest_.end(), data + done, data + bytes.size());
+}
+
+std::string Sha256::hex() && {
   // The rest, a one bit, zeros, and the length in bits at the end of a block.
-  std::vector<uint8_t> tail(data + done, data + bytes.size());
-  tail.push_back(0x80);
-  while (tail.size() % kBlock != kBlock - 8) tail.push_back(0);
-  const uint64_t bits = uint64_t{bytes.size()} * 8;
-  for (int shift = 56; shift >= 0; shift -= 8) tail.push_back(static_cast<uint8_t>(bits >> shift));
-  for (size_t at = 0; at < tail.size(); at += kBlock) add_block(state, tail.data() + at);
+  rest_.push_back(0x80);
+  while (rest_.size() % kBlock != kBlock - 8) rest_.push_back(0);
+  const uint64_t bits = length_ * 8;
+  for (int shift = 56; shift >= 0; shift -= 8) rest_.push_back(static_cast<uint8_t>(bits >> shift));
+  for (size_t at = 0; at < rest_.size(); at += kBlock) add_block(state_, rest_.data() + at);
   std::string text;
-  for (const uint32_t word : state)
+  for (const uint32_t word : state_)
     for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
   return text;
+}
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return std::move(hash).hex();
 }
 
 std::string sha256_hex(std::string_view text) {

@@ -24,7 +24,7 @@ class BadFiles(Case):
 
     def test_directory(self):
         (self.dir / "folder").mkdir()
-        self.each_verb(7, "EC1002", "folder")
+        self.each_verb(7, "EC1004", "folder")
 
     def test_empty_file(self):
         self.write("empty.onnx", b"")
@@ -138,8 +138,9 @@ class BadArguments(Case):
         self.write("m.onnx", onnx.relu_model(["n", 2, 2]))
 
     def test_dynamic_shape_not_given(self):
+        self.write("h.onnx", onnx.relu_model(["height", 2, 2]))
         for verb in ["run", "bench"]:
-            self.assertIn("--input-shape", self.bad(1, "EC2003", verb, "m.onnx").err)
+            self.assertIn("--input-shape", self.bad(1, "EC2003", verb, "h.onnx").err)
 
     def test_shape_that_does_not_fit(self):
         for option in ["x:1x3x2", "x:1x2", "z:1x2x2", "7:1x2x2"]:

@@ -321,10 +321,20 @@ class BadInput(CoralCase):
         self.assertIn("--quantize", self.refused(3, "EC3004", "f.ecir", "-t", "coral"))
 
     def test_open_sizes(self):
-        self.write("d.ecir", models.chain().replace("1,8,8,4", "N,8,8,4"))
+        self.write("d.ecir", models.chain().replace("1,8,8,4", "rows,8,8,4"))
         for verb in ("compile", "check"):
-            self.assertIn("--dim N=1", self.refused(1, "EC2003", verb, "d.ecir", "-t", "coral"))
-        self.good("d.ecir", "-t", "coral", "--dim", "N=1")
+            self.assertIn("--dim rows=?", self.refused(1, "EC2003", verb, "d.ecir", "-t", "coral"))
+        self.good("d.ecir", "-t", "coral", "--dim", "rows=1")
+
+    def test_open_batch_is_one_with_a_remark(self):
+        self.write("d.ecir", models.chain().replace("1,8,8,4", "N,8,8,4"))
+        self.write("one.ecir", models.chain())
+        remark = self.good("d.ecir", "-t", "coral", "-o", "d.tflite").err
+        self.assertIn("remark EC2003", remark)
+        self.assertIn("--dim N=", remark)
+        self.good("one.ecir", "-t", "coral", "-o", "one.tflite")
+        self.assertEqual(self.run_program("inspect", "d.tflite").out.count("[1,8,8,4]"),
+                         self.run_program("inspect", "one.tflite").out.count("[1,8,8,4]"))
 
     def test_unknown_custom_operator(self):
         self.write("c.ecir", models.between('%m = custom(%c0) {code="MyOp"} : i8[1,8,8,4] q(0.5:0)'))

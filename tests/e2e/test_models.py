@@ -54,7 +54,8 @@ class Models(Case):
 
     def test_optimize_options(self):
         self.good("optimize", "m.onnx", "--dump-phases", "phases")
-        self.assertIn("000-input.ecir", os.listdir(self.dir / "phases"))
+        self.assertIn("00-import.ecir", os.listdir(self.dir / "phases"))
+        self.assertIn("000-input.ecir", os.listdir(self.dir / "phases" / "optimise"))
         outcome = self.good("optimize", "m.onnx", "--print-after", "all", "-v")
         self.assertIn("graph @", outcome.err)
         self.assertIn("fold-known", outcome.out)
@@ -119,6 +120,15 @@ class Models(Case):
         self.write_npy("x.npy", (1, 3), [1.0, -1.0, 2.0])
         row = self.good("run", "relu.onnx", "-i", "x=x.npy", "--json").result["outputs"][0]
         self.assertEqual(row["shape"], [1, 3])
+
+    def test_an_open_batch_is_one_unless_arrays_say_otherwise(self):
+        self.write("relu.onnx", onnx.relu_model(["batch", 3, 2]))
+        self.assertEqual(self.good("run", "relu.onnx", "--json").result["outputs"][0]["shape"], [1, 3, 2])
+        self.write_npy("x.npy", (4, 3, 2), [float(i) for i in range(24)])
+        row = self.good("run", "relu.onnx", "-i", "x=x.npy", "--json").result["outputs"][0]
+        self.assertEqual(row["shape"], [4, 3, 2])
+        self.good("bench", "relu.onnx", "--iterations", "2")
+        self.assertIn("batch", self.good("inspect", "relu.onnx").out)
 
     def test_seed(self):
         one = self.outputs("m.onnx", "--dim", "batch=1")

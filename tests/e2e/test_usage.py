@@ -74,6 +74,20 @@ class Usage(Case):
         for target in ["metal", "arm:ethos-u55-128", "aipu"]:
             self.assertIn("not in this build", self.bad(2, "EC6001", "x.onnx", "--target", target).err)
 
+    def test_options_of_a_target_need_it(self):
+        outcome = self.bad(2, "EC8001", "x.onnx", "-t", "tflite", "--segments", "2")
+        self.assertIn("--segments does not apply to target 'tflite'", outcome.err)
+        self.assertIn("it belongs to: coral", outcome.err)
+        text = self.good("compile", "--help").out
+        self.assertIn("Target coral:", text)
+        self.assertIn("--keep-io-layout", text.split("Target tflite, coral:")[1])
+
+    def test_targets_page_has_each_option(self):
+        page = self.good("targets", "--markdown").out
+        for target in self.good("targets", "--json").result["targets"]:
+            for option in target.get("options", []):
+                self.assertIn(f"--{option['name']}", page)
+
     def test_targets_says_what_is_available(self):
         targets = {t["name"]: t["available"] for t in self.good("targets", "--json").result["targets"]}
         self.assertTrue(targets["cpu"])
@@ -129,6 +143,53 @@ class Usage(Case):
 
 
 class Config(Case):
+    def test_json_is_the_same(self):
+        from onnx_builder import relu_model
+
+        self.write("m.onnx", relu_model(["n", 4]))
+        self.write("c.json", '{"dim": {"n": 3}, "bench": {"iterations": 7}}')
+        self.assertEqual(self.good("run", "m.onnx", "--config", "c.json", "--json").result["outputs"][0]["shape"], [3, 4])
+        self.assertEqual(self.good("bench", "m.onnx", "--config", "c.json", "--json").result["iterations"], 7)
+        self.write("c.json", '{"itrations": 7}')
+        outcome = self.run_program("bench", "m.onnx", "--config", "c.json")
+        self.assertEqual(outcome.code, 2)
+        self.assertIn("'iterations'", outcome.err)
+
+    def test_generated_file_holds_every_option_and_what_is_given(self):
+        from onnx_builder import relu_model
+
+        self.write("m.onnx", relu_model(["n", 4]))
+        text = self.good("bench", "--generate-config", "--iterations", "7", "--dim", "n=3").out
+        help_text = self.good("bench", "--help").out
+        for option in re.findall(r"(?m)^  (?:-\w, |    )--([a-z-]+)", help_text):
+            if option not in ("config", "generate-config", "help", "version"):
+                self.assertRegex(text, rf"(?m)^#?{option} = ")
+        self.assertIn("\n#warmup = 10\n", text)
+        self.write("c.toml", text)
+        result = self.good("bench", "m.onnx", "--config", "c.toml", "--json").result
+        self.assertEqual(result["iterations"], 7)
+
+    def test_options_tell_their_origin(self):
+        from onnx_builder import relu_model
+
+        self.write("m.onnx", relu_model([1, 4]))
+        self.write("c.toml", 'disable-pass = ["fuse-activations"]\n')
+        text = self.good("optimize", "m.onnx", "--config", "c.toml", "--passes", "optimize", "-vv").out
+        self.assertRegex(text, r"disable-pass +fuse-activations +file")
+        self.assertRegex(text, r"passes +optimize +caller")
+
+    def test_report_goes_to_a_file(self):
+        from onnx_builder import relu_model
+
+        self.write("m.onnx", relu_model([1, 4]))
+        result = self.good("optimize", "m.onnx", "--report", "json=r.json", "--json").result
+        with open(f"{self.dir}/r.json", encoding="utf-8") as file:
+            self.assertEqual(list(json.load(file)), list(result))
+        self.good("check", "m.onnx", "--report=json=c.json")
+        with open(f"{self.dir}/c.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["unsupported"], 0)
+        self.bad(2, "EC8001", "check", "m.onnx", "--report", "html")
+
     def test_file_gives_options_and_the_command_line_wins(self):
         from onnx_builder import relu_model
 

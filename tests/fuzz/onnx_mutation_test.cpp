@@ -72,7 +72,7 @@ TEST(OnnxMutations, AreImportedOrRefused) {
     ::alarm(kSecondsPerFile);
     const fuzz::AllocationMeter meter;
     DiagnosticSink sink;
-    auto graph = onnx_frontend().import(file, {}, sink);
+    auto graph = onnx_frontend().import_file(file, {}, sink);
     const size_t peak = meter.peak();
     ::alarm(0);
 

@@ -57,6 +57,7 @@ compare_tflite() {
   "$python" tests/interop/mediapipe_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/dynamic_lstm_check.py --edgecompile "$program" --out "$work/results" || status=1
   EC_BIN=$program "$python" tests/interop/tflite_round_trip.py || status=1
+  "$python" tests/interop/state_check.py --edgecompile "$program" || status=1
   EC_BIN=$program "$python" tests/interop/tflite_nodes.py --out "$work/results" || status=1
   "$python" tests/interop/quantize_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/quantize_forms_check.py --edgecompile "$program" --out "$work/results" || status=1

@@ -2,11 +2,15 @@
 
 #include <filesystem>
 
+#include "driver/registry.h"
 #include "passes/harness.h"
 #include "temporary_directory.h"
 
 namespace ec {
 namespace {
+
+// Back ends bring their own.
+const PassRegistry& passes() { return default_registry().passes(); }
 
 constexpr std::string_view kTwoRelus = R"(graph @g(%x: f32[2,3]) -> (y = %c) {
   %a = abs(%x) loc("first" : "Abs")
@@ -16,7 +20,7 @@ constexpr std::string_view kTwoRelus = R"(graph @g(%x: f32[2,3]) -> (y = %c) {
 })";
 
 TEST(Pipeline, ParsesNamesOptionsAndGroups) {
-  auto items = parse_pipeline("fold-constants, fixpoint(infer-shapes,eliminate-dead-code)");
+  auto items = passes().parse("fold-constants, fixpoint(infer-shapes,eliminate-dead-code)");
   ASSERT_TRUE(items.ok());
   ASSERT_EQ(items->size(), 2u);
   EXPECT_EQ((*items)[0].name, "fold-constants");
@@ -25,15 +29,15 @@ TEST(Pipeline, ParsesNamesOptionsAndGroups) {
 }
 
 TEST(Pipeline, EveryNamedPipelineParses) {
-  for (const NamedPipeline& pipeline : all_pipelines()) {
-    auto items = parse_pipeline(pipeline.name);
-    EXPECT_TRUE(items.ok()) << pipeline.name << ": " << items.error().message();
-    EXPECT_FALSE(pipeline.summary.empty());
+  for (const NamedPipeline* pipeline : passes().pipelines()) {
+    auto items = passes().parse(pipeline->name);
+    EXPECT_TRUE(items.ok()) << pipeline->name << ": " << items.error().message();
+    EXPECT_FALSE(pipeline->summary.empty());
   }
 }
 
 TEST(Pipeline, UnknownPassNamesTheNearest) {
-  auto items = parse_pipeline("fold-constant");
+  auto items = passes().parse("fold-constant");
   ASSERT_FALSE(items.ok());
   EXPECT_EQ(items.error().code(), Code::Usage);
   EXPECT_NE(items.error().diagnostic().hint.find("fold-constants"), std::string::npos);
@@ -43,10 +47,10 @@ TEST(Pipeline, RefusesBadText) {
   for (const char* text :
        {"fold-constants,,infer-shapes", "fold-constants{a", "fixpoint(", ",",
         "fixpoint fold-constants", "fold-constants{nothing=1}", "none{a=1}", "fold-constants)"})
-    EXPECT_FALSE(parse_pipeline(text).ok()) << text;
+    EXPECT_FALSE(passes().parse(text).ok()) << text;
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "fixpoint(";
-  EXPECT_FALSE(parse_pipeline(deep).ok());
+  EXPECT_FALSE(passes().parse(deep).ok());
 }
 
 TEST(Manager, ReportsChangesPerPass) {
@@ -98,10 +102,10 @@ TEST(Manager, PrintsAndDumps) {
 }
 
 TEST(Registry, EveryPassIsDocumented) {
-  for (const PassInfo* info : all_passes()) {
+  for (const PassInfo* info : passes().passes()) {
     EXPECT_FALSE(info->summary.empty()) << info->name;
     EXPECT_FALSE(info->details.empty()) << info->name;
-    auto pass = make_pass(info->name, {});
+    auto pass = passes().make_pass(info->name, {});
     ASSERT_TRUE(pass.ok());
     EXPECT_EQ((*pass)->name(), info->name);
   }

@@ -1,11 +1,11 @@
 // Rounding for the results of a layer instead of each weight for itself.
-#include "quantize/adapt_rounding.h"
+#include "quantize/weights/adapt_rounding.h"
 
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "quantize/calibrate.h"
 #include "quantize/quantized_text.h"
+#include "quantize/ranges/calibrate.h"
 
 namespace ec::quantize {
 namespace {
@@ -74,7 +74,7 @@ TEST_P(AdaptRounding, LowersTheErrorOfTheResultOnOtherSamples) {
   auto source = samples_in_memory({all.begin(), all.begin() + 32}, inputs);
   std::vector<size_t> indices;
   for (size_t i = 0; i < 32; ++i) indices.push_back(i);
-  const Plan plan = make_plan(*graph, *find_target_spec("tflite"), {});
+  const Plan plan = make_plan(*graph, tflite_spec(), {});
   CalibrationOptions options;
   options.method = find_observer_method("minmax");
   const auto run = calibrate(*graph, plan, **source, indices, options);

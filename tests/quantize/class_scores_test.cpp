@@ -1,4 +1,4 @@
-#include "quantize/class_scores.h"
+#include "quantize/measure/class_scores.h"
 
 #include "passes/harness.h"
 

@@ -1,5 +1,5 @@
 // Scale moves between layers and the network computes what it did.
-#include "quantize/equalize.h"
+#include "quantize/rescale/equalize.h"
 
 #include <cmath>
 
@@ -43,7 +43,7 @@ std::unique_ptr<Graph> uneven_network(const std::string& activation) {
 Plan one_scale_plan(const Graph& graph) {
   PlanOptions options;
   options.weights_per_tensor = true;
-  return make_plan(graph, *find_target_spec("tflite"), options);
+  return make_plan(graph, tflite_spec(), options);
 }
 
 CalibrationRun seen(const Graph& graph, std::vector<std::vector<Value>> samples) {

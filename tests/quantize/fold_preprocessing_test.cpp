@@ -1,4 +1,4 @@
-#include "quantize/fold_preprocessing.h"
+#include "quantize/fold_input/fold_preprocessing.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "ops/op_def.h"
-#include "quantize/pixel_layers.h"
+#include "quantize/fold_input/pixel_layers.h"
 #include "quantize/quantized_text.h"
 #include "runtime/session.h"
 #include "support/random.h"
@@ -130,7 +130,7 @@ TEST(FoldPreprocessing, IntegersRoundNoPixel) {
   request.samples = samples->get();
   request.pixel_input = "x";
   DiagnosticSink sink;
-  const auto quantized = run_ptq(**graph, request, sink);
+  const auto quantized = strategy("ptq").run(**graph, request, sink);
   ASSERT_TRUE(quantized.ok()) << quantized.error().message();
 
   const Tensor* weights = quantized->graph->find_tensor("w_of_pixels");

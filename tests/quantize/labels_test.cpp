@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "quantize/accuracy.h"
-#include "quantize/classification.h"
+#include "quantize/measure/accuracy.h"
+#include "quantize/measure/classification.h"
 #include "support/file.h"
 #include "temporary_directory.h"
 

@@ -1,10 +1,10 @@
-#include "quantize/masked_values.h"
+#include "quantize/plan/masked_values.h"
 
 #include <cmath>
 #include <limits>
 
-#include "quantize/measurements.h"
 #include "quantize/quantized_text.h"
+#include "quantize/trial/measurements.h"
 
 namespace ec::quantize {
 namespace {
@@ -83,7 +83,7 @@ TEST(MaskedValues, ScoresThatAreFilledUp) {
 }
 
 TEST(MaskedValues, WideActivationsHaveMasksToo) {
-  const Quantized q = quantize_text(causal(-kInfinity), plain_request(), run_a16w8);
+  const Quantized q = quantize_text(causal(-kInfinity), plain_request(), "a16w8");
   EXPECT_EQ(q.result.report.float_ops, 0);
   EXPECT_GT(sqnr(q), 60);
 }
@@ -136,7 +136,7 @@ TEST(MaskedValues, AreRecordedWithTheStatistics) {
     QuantizeRequest request = plain_request();
     request.samples = &from;
     DiagnosticSink sink;
-    Result<QuantizeResult> result = run_ptq(*graph, request, sink);
+    Result<QuantizeResult> result = strategy("ptq").run(*graph, request, sink);
     EXPECT_TRUE(result.ok());
     return result.ok() ? result->report.float_ops : -1;
   };

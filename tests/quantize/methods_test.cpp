@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "ops/kernel.h"
-#include "quantize/qat.h"
 #include "quantize/quantized_text.h"
-#include "quantize/stored_weights.h"
+#include "quantize/strategy/qat.h"
+#include "quantize/strategy/weight_only.h"
 
 namespace ec::quantize {
 namespace {
@@ -43,7 +43,7 @@ TEST(Methods, DefaultIsNotWorseThanPlainRanges) {
   const auto graph = with_weights(kLayers);
   const Quantized plain = quantize_text(graph->clone(), plain_request());
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   const Quantized best = quantize_text(graph->clone(), request);
   EXPECT_GE(best.result.report.accuracy.outputs[0].error.sqnr_db(),
             plain.result.report.accuracy.outputs[0].error.sqnr_db() - 1.5);
@@ -65,7 +65,7 @@ TEST(Methods, EachTellsWhatItIsWorth) {
   });
   change("b2", [](std::vector<float>& b) { b[0] = -1e4f; });
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   const auto gain_of = [](const Quantized& q, std::string_view name) -> const MethodGain* {
     for (const MethodGain& gain : q.result.report.methods)
       if (gain.method == name) return &gain;
@@ -104,7 +104,7 @@ TEST(Methods, SharesOfAllLayersMakeOne) {
 TEST(Methods, WideActivationsAreMuchCloser) {
   const auto graph = with_weights(kLayers);
   const Quantized narrow = quantize_text(graph->clone(), plain_request());
-  const Quantized wide = quantize_text(graph->clone(), plain_request(), run_a16w8);
+  const Quantized wide = quantize_text(graph->clone(), plain_request(), "a16w8");
   EXPECT_EQ(wide.type("c1").dtype, DType::I16);
   EXPECT_EQ(wide.type("c1").quant->zero_points[0], 0);
   EXPECT_EQ(wide.type("w1").dtype, DType::I8);
@@ -128,9 +128,9 @@ TEST(Methods, WideActivationsAreMuchCloser) {
 TEST(Methods, WideIsRefusedByNameWhereTheTargetLacksIt) {
   const auto graph = with_weights(kLayers);
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("coral");
+  request.target = &coral_spec();
   DiagnosticSink sink;
-  const auto result = run_a16w8(*graph, request, sink);
+  const auto result = strategy("a16w8").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message().find("coral"), std::string::npos);
 }
@@ -154,11 +154,11 @@ TEST(Budget, SaysWhenItCannotBeMet) {
   std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
   auto samples = samples_in_memory(noise(*graph, 24), inputs);
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec("coral");
+  request.target = &coral_spec();
   request.samples = samples->get();
   request.budget.min_sqnr = 90;
   DiagnosticSink sink;
-  const auto result = run_ptq(*graph, request, sink);
+  const auto result = strategy("ptq").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
 }
@@ -167,8 +167,8 @@ TEST(Budget, PredictionsNeedScores) {
   QuantizeRequest request = plain_request();
   request.budget.max_drop = 0.5;
   DiagnosticSink sink;
-  for (const auto strategy : {run_ptq, run_dynamic}) {
-    const auto result = strategy(*with_weights(kLayers), request, sink);
+  for (const char* name : {"ptq", "dynamic"}) {
+    const auto result = strategy(name).run(*with_weights(kLayers), request, sink);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code(), Code::Usage);
     EXPECT_NE(result.error().message().find("--max-drop"), std::string::npos);
@@ -196,7 +196,7 @@ TEST(Budget, RaisedLayersHaveTheirBiasesCorrected) {
   QuantizeRequest request = plain_request();
   const auto wide_sqnr = [&](Switch correct) {
     request.methods.correct_bias = correct;
-    const Quantized q = quantize_text(graph->clone(), request, run_a16w8);
+    const Quantized q = quantize_text(graph->clone(), request, "a16w8");
     return q.result.report.accuracy.outputs[0].error.sqnr_db();
   };
   const double plain = wide_sqnr(Switch::Off), corrected = wide_sqnr(Switch::On);
@@ -277,10 +277,10 @@ TEST(Qat, KeepsEveryParameter) {
   const auto graph = test::graph_from(kRounded);
   EXPECT_TRUE(has_rounding_pairs(*graph));
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.recorded["layer"] = {{0.25f, 0.125f}, {0, 0}, 0};
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_TRUE(result.ok()) << result.error().message();
   const Graph& made = *result->graph;
   EXPECT_EQ(result->report.integer_ops, 2);
@@ -323,9 +323,9 @@ TEST(Qat, StoredConstantsOfAnyWidthBecomeReal) {
 TEST(Qat, AModelWithoutParametersIsRefused) {
   const auto graph = test::graph_from(kLayers);
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::NoTrainedRanges);
 }
@@ -337,9 +337,9 @@ TEST(Qat, OperationsWithoutRangesStayFloat) {
       "  %q = quantize(%x, %s, %z) {dtype=i8} %d = dequantize(%q, %s, %z)\n"
       "  %a = add(%d, %d) loc(\"open\" : \"Add\") %y = relu(%a)\n}");
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   DiagnosticSink sink;
-  const auto result = run_qat(*graph, request, sink);
+  const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->report.integer_ops, 0);
   ASSERT_FALSE(result->report.kept_in_float.empty());

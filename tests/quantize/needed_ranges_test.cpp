@@ -1,4 +1,4 @@
-#include "quantize/needed_ranges.h"
+#include "quantize/ranges/needed_ranges.h"
 
 #include <cmath>
 
@@ -14,7 +14,7 @@ std::optional<Range> needed(const std::string& body, const std::string& outputs 
                                       ") {\n  %x = neg(%in)\n" + body + "}");
   PlanOptions options;
   options.width = width;
-  const Plan plan = make_plan(*graph, *find_target_spec("tflite"), options);
+  const Plan plan = make_plan(*graph, tflite_spec(), options);
   Ranges seen;
   seen.resize(graph->tensor_id_bound());
   const uint32_t x = graph->find_tensor("x")->id();

@@ -1,11 +1,11 @@
 // Histograms and the ranges that are read off them.
-#include "quantize/observer.h"
+#include "quantize/ranges/observer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "quantize/range_search.h"
+#include "quantize/ranges/range_search.h"
 #include "support/random.h"
 
 namespace ec::quantize {

@@ -1,4 +1,4 @@
-#include "quantize/parameters.h"
+#include "quantize/ranges/parameters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,9 @@
-#include "quantize/plan.h"
+#include "quantize/plan/plan.h"
 
 #include "passes/harness.h"
-#include "quantize/parameters.h"
+#include "quantize/ranges/parameters.h"
+#include "backend/coral/integer_rules.h"
+#include "backend/tflite/integer_rules.h"
 
 namespace ec::quantize {
 namespace {
@@ -10,8 +12,7 @@ namespace {
 class Planned {
  public:
   explicit Planned(const std::string& text, PlanOptions options = {})
-      : graph_(test::graph_from(text)),
-        plan_(make_plan(*graph_, *find_target_spec("tflite"), options)) {}
+      : graph_(test::graph_from(text)), plan_(make_plan(*graph_, tflite_spec(), options)) {}
 
   bool integer(std::string_view tensor) const { return plan_.of(find(tensor)->producer()).integer; }
   std::string reason(std::string_view tensor) const {

@@ -1,4 +1,4 @@
-#include "quantize/precise_outputs.h"
+#include "quantize/plan/precise_outputs.h"
 
 #include "ops/kernel.h"
 #include "quantize/quantized_text.h"
@@ -19,9 +19,9 @@ std::string classifier(const std::string& end, const std::string& outputs = "y =
 }
 
 Quantized quantized(const std::string& text, Switch wanted, IoType io = IoType::Float,
-                    std::string_view target = "tflite") {
+                    const TargetSpec& target = tflite_spec()) {
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec(target);
+  request.target = &target;
   request.io = io;
   request.methods.precise_outputs = wanted;
   return quantize_text(test::graph_from(text), request);
@@ -85,7 +85,7 @@ TEST(PreciseOutputs, FewerEqualScores) {
 TEST(PreciseOutputs, IntegersAtTheInterfaceAndOnTheDeviceStay) {
   const std::string text = classifier("%y = softmax(%s) {axis=-1}");
   for (const Quantized& q : {quantized(text, Switch::Auto, IoType::Int8),
-                             quantized(text, Switch::Auto, IoType::Float, "coral")}) {
+                             quantized(text, Switch::Auto, IoType::Float, coral_spec())}) {
     EXPECT_EQ(gain_of(q), nullptr);
     EXPECT_EQ(q.type("s").dtype, DType::I8);
     EXPECT_EQ(q.type("y").dtype, DType::I8);

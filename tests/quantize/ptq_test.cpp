@@ -1,19 +1,20 @@
 // Whole graphs through all steps: structure of the integer graph, and numbers of the simulation.
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
 
 #include <cmath>
 
 #include "ops/kernel.h"
+#include "quantize/convert/verify.h"
+#include "driver/registry.h"
 #include "quantize/quantized_text.h"
-#include "quantize/verify.h"
 
 namespace ec::quantize {
 namespace {
 
 Quantized quantize_text(const std::string& text, IoType io = IoType::Float,
-                        std::string_view target = "tflite") {
+                        const TargetSpec& target = tflite_spec()) {
   QuantizeRequest request = plain_request();
-  request.target = find_target_spec(target);
+  request.target = &target;
   request.io = io;
   return quantize_text(test::graph_from(text), request);
 }
@@ -51,7 +52,8 @@ TEST(Ptq, ResidualNetworkBecomesInteger) {
 }
 
 TEST(Ptq, CoralHasOneScaleForDenseWeights) {
-  EXPECT_EQ(quantize_text(kNetwork, IoType::Int8, "coral").type("wf").quant->scales.size(), 1u);
+  EXPECT_EQ(quantize_text(kNetwork, IoType::Int8, coral_spec()).type("wf").quant->scales.size(),
+            1u);
 }
 
 TEST(Ptq, IntegerInterfaces) {
@@ -83,7 +85,7 @@ TEST(Ptq, ReportMeasuresEveryLayer) {
   }
   ASSERT_EQ(accuracy.outputs.size(), 1u);
   EXPECT_TRUE(accuracy.outputs[0].top1_agreement.has_value());
-  EXPECT_EQ(q.result.report.steps.size(), ptq_steps().size());
+  EXPECT_EQ(q.result.report.steps.size(), std::size(ptq::kSteps));
 }
 
 TEST(Ptq, ReportLeavesOutWhatIsClippedByAFusedActivation) {
@@ -152,7 +154,7 @@ TEST(Ptq, PadValuesFollowTheInput) {
 // The integer kernels compute what the simulation says, but for the rounding of their multipliers.
 TEST(Ptq, IntegerKernelsAgreeWithTheSimulation) {
   const Quantized q = quantize_text(kNetwork);
-  const Plan plan = make_plan(*q.source, *find_target_spec("tflite"), {});
+  const Plan plan = make_plan(*q.source, tflite_spec(), {});
   FormParams params(2 * q.source->tensor_id_bound());
   for (const Tensor* tensor : q.source->tensors()) {
     if (!plan.quantized[plan.stored_form(tensor)]) continue;
@@ -173,82 +175,6 @@ TEST(Ptq, IntegerKernelsAgreeWithTheSimulation) {
   }
 }
 
-// Every operation that the target's rules call integer has a kernel that computes it here.
-TEST(Ptq, EveryIntegerOperationRuns) {
-  const std::string prefix =
-      "graph @g(%x: f32[1,4,4,4], %z: f32[1,4,4,4]) -> (y = %y) {\n"
-      "  %axes = const i64[2] dense[1,2] %s = const f32[4] dense[0.1,0.2,0.3,0.4]\n"
-      "  %pads = const i64[8] dense[0,1,1,0,0,1,1,0] %half = const f32[] splat(0.5)\n"
-      "  %zero = const f32[] splat(0) %six = const f32[] splat(6)\n"
-      "  %sizes = const i64[4] dense[1,8,8,4] %wt = const f32[4,2,2,3] splat(0)\n"
-      "  %shape = const i64[2] dense[4,16] %idx = const i64[2] dense[0,2]\n"
-      "  %reps = const i64[4] dense[1,2,1,1] %w = const f32[5,4] splat(0)\n"
-      "  %b0 = const i64[1] dense[1] %b1 = const i64[1] dense[3] %b2 = const i64[1] dense[2]\n  ";
-  for (const char* body : {"%y = add(%x, %z)",
-                           "%y = sub(%x, %z)",
-                           "%y = mul(%x, %half)",
-                           "%y = max(%x, %z)",
-                           "%y = min(%x, %half)",
-                           "%y = relu(%x)",
-                           "%y = clip(%x, %zero, %six)",
-                           "%y = leaky_relu(%x)",
-                           "%y = hard_swish(%x)",
-                           "%y = elu(%x)",
-                           "%y = gelu(%x)",
-                           "%y = prelu(%x, %s)",
-                           "%y = exp(%x)",
-                           "%y = abs(%x)",
-                           "%y = sigmoid(%x)",
-                           "%y = tanh(%x)",
-                           "%y = softmax(%x) {axis=-1}",
-                           "%y = log_softmax(%x) {axis=-1}",
-                           "%y = lp_norm(%x) {axis=-1}",
-                           "%y = reduce_mean(%x, %axes)",
-                           "%y = reduce_sum(%x, %axes)",
-                           "%y = reduce_max(%x, %axes)",
-                           "%y = reduce_min(%x, %axes)",
-                           "%y = avg_pool(%x) {kernel=[2,2], layout=nhwc}",
-                           "%y = max_pool(%x) {kernel=[2,2], layout=nhwc}",
-                           "%y = concat(%x, %z) {axis=3}",
-                           "%y = concat(%x, %x) {axis=1}",
-                           "%y = transpose(%x) {perm=[0,3,1,2]}",
-                           "%y = reshape(%x, %shape)",
-                           "%y = pad(%x, %pads)",
-                           "%y = pad(%x, %pads, %half)",
-                           "%y = gather(%x, %idx) {axis=1}",
-                           "%y = tile(%x, %reps)",
-                           "%y = slice(%x, %b0, %b1, %b2)",
-                           "%y = depth_to_space(%x) {block=2, layout=nhwc}",
-                           "%y = space_to_depth(%x) {block=2, layout=nhwc}",
-                           "%y = resize(%x, _, _, %sizes) {mode=nearest}",
-                           "%y = resize(%x, _, _, %sizes) {mode=linear}",
-                           "%y = matmul(%x, %z)",
-                           "%y = matmul(%x, %w) {transpose_b=true}",
-                           "%y = conv_transpose(%x, %wt) {layout=nhwc, strides=[2,2]}",
-                           "%c = greater(%x, %z) %y = cast(%c) {to=f32}",
-                           "%y = squared_difference(%x, %z)",
-                           "%r = add(%x, %z) %y = relu(%r)"}) {
-    SCOPED_TRACE(body);
-    const Quantized q = quantize_text(prefix + body + "\n}", IoType::Float, "coral");
-    if (!q.result.graph) continue;
-    EXPECT_EQ(q.result.report.float_ops,
-              std::string(body).find("cast") != std::string::npos ? 1 : 0);
-    const std::vector<Value> sample = noise(*q.source, 1)[0];
-    const auto expected = interpret(*q.source, sample);
-    const auto got = interpret(q.graph(), sample);
-    ASSERT_TRUE(expected.ok()) << expected.error().message();
-    ASSERT_TRUE(got.ok()) << got.error().message();
-    ErrorStatistics error;
-    const auto a = expected->at(0).as<float>(), b = got->at(0).as<float>();
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) {
-      error.signal += static_cast<double>(a[i]) * static_cast<double>(a[i]);
-      error.noise += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
-    }
-    EXPECT_GT(error.sqnr_db(), 20.0);
-  }
-}
-
 TEST(Ptq, SameGraphSameResult) {
   EXPECT_TRUE(quantize_text(kNetwork).graph() == quantize_text(kNetwork).graph());
 }
@@ -258,10 +184,10 @@ TEST(Ptq, RefusesWhatIsQuantisedAlready) {
   std::vector<ModelInput> inputs{{"x", q.source->inputs()[0]->type()}};
   auto samples = samples_in_memory(noise(*q.source, 2), inputs);
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
-  EXPECT_FALSE(run_ptq(q.graph(), request, sink).ok());
+  EXPECT_FALSE(strategy("ptq").run(q.graph(), request, sink).ok());
 }
 
 TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
@@ -270,10 +196,10 @@ TEST(Ptq, NamesTheNodeWhereNumbersBreak) {
       "  %l = log(%x) loc(\"ln\" : \"Log\")\n  %y = relu(%l)\n}");
   auto samples = samples_in_memory(noise(*graph, 2), {{"x", graph->inputs()[0]->type()}});
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.samples = samples->get();
   DiagnosticSink sink;
-  const auto result = run_ptq(*graph, request, sink);
+  const auto result = strategy("ptq").run(*graph, request, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::BadCalibrationData);
   EXPECT_EQ(result.error().diagnostic().node, "ln");
@@ -292,9 +218,9 @@ TEST(Verify, FindsBrokenParameters) {
 }
 
 TEST(Strategies, AreFoundByName) {
-  EXPECT_EQ((*find_strategy("int8"))->name, "ptq");
-  EXPECT_FALSE(find_strategy("ptx").ok());
-  EXPECT_NE(find_strategy("ptx").error().diagnostic().hint.find("ptq"), std::string::npos);
+  EXPECT_EQ((*default_registry().find_strategy("int8"))->name, "ptq");
+  EXPECT_FALSE(default_registry().find_strategy("ptx").ok());
+  EXPECT_NE(default_registry().find_strategy("ptx").error().diagnostic().hint.find("ptq"), std::string::npos);
 }
 
 }  // namespace

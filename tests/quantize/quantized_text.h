@@ -2,7 +2,10 @@
 #pragma once
 
 #include "passes/harness.h"
-#include "quantize/ptq.h"
+#include "quantize/strategy/ptq.h"
+#include "backend/coral/integer_rules.h"
+#include "driver/registry.h"
+#include "backend/tflite/integer_rules.h"
 #include "support/random.h"
 
 namespace ec::quantize {
@@ -22,6 +25,8 @@ inline std::vector<std::vector<Value>> noise(const Graph& graph, size_t count) {
   return samples;
 }
 
+inline const Strategy& strategy(std::string_view name) { return **default_registry().find_strategy(name); }
+
 struct Quantized {
   std::unique_ptr<Graph> source;
   QuantizeResult result;
@@ -39,14 +44,14 @@ struct Quantized {
 // Ranges as seen, no method that changes numbers.
 inline QuantizeRequest plain_request() {
   QuantizeRequest request;
-  request.target = find_target_spec("tflite");
+  request.target = &tflite_spec();
   request.method = "minmax";
   request.methods = {Switch::Off, Switch::Off, Switch::Off, Switch::Off, Switch::Off};
   return request;
 }
 
 inline Quantized quantize_text(std::unique_ptr<Graph> graph, QuantizeRequest request,
-                               decltype(&run_ptq) strategy = run_ptq) {
+                               std::string_view name = "ptq") {
   Quantized q;
   q.source = std::move(graph);
   std::vector<ModelInput> inputs;
@@ -54,7 +59,7 @@ inline Quantized quantize_text(std::unique_ptr<Graph> graph, QuantizeRequest req
   auto samples = samples_in_memory(noise(*q.source, 24), inputs);
   EXPECT_TRUE(samples.ok());
   request.samples = samples->get();
-  Result<QuantizeResult> result = strategy(*q.source, request, q.sink);
+  Result<QuantizeResult> result = strategy(name).run(*q.source, request, q.sink);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message());
   if (result.ok()) {
     q.result = std::move(*result);

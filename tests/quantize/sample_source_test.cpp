@@ -185,7 +185,7 @@ TEST(SampleSplit, ChoosesEvenlyAndKeepsSomeApart) {
   EXPECT_EQ(all.calibration.size() + all.held_out.size(), 100u);
   EXPECT_EQ(all.held_out.size(), 10u);
   EXPECT_FALSE(all.overlap);
-  EXPECT_EQ(split_samples(5000, 0).calibration.size(), kDefaultSamples);
+  EXPECT_EQ(split_samples(5000, 0).calibration.size(), tuning::kDefaultSamples);
   const SampleSplit few = split_samples(3, 0);
   EXPECT_TRUE(few.overlap);
   EXPECT_EQ(few.calibration, few.held_out);

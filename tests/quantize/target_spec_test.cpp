@@ -1,6 +1,6 @@
 // A target is its description: the integer schemes of other devices, written as TargetSpecs, go
 // through the same strategies.
-#include "quantize/target_spec.h"
+#include "quantize/target/target_spec.h"
 
 #include <string>
 
@@ -42,7 +42,7 @@ const char* const kNetwork =
     "  %k = concat(%j, %s) {axis=3}\n"
     "  %y = max_pool(%k) {kernel=[2,2], strides=[2,2], layout=nhwc}\n}";
 
-Quantized through(const TargetSpec& spec, decltype(&run_ptq) strategy = run_ptq,
+Quantized through(const TargetSpec& spec, std::string_view strategy = "ptq",
                   GraphForm form = GraphForm::Integer) {
   QuantizeRequest request = plain_request();
   request.target = &spec;
@@ -76,7 +76,7 @@ TEST(TargetSpec, CoreMl) {
   EXPECT_EQ(q.type("s").dtype, DType::F32);
   EXPECT_TRUE(same(q, "c", "j") && same(q, "k", "y"));
   // The form that its files have.
-  const Quantized pairs = through(spec, run_ptq, GraphForm::Simulated);
+  const Quantized pairs = through(spec, "ptq", GraphForm::Simulated);
   EXPECT_EQ(pairs.type("c").dtype, DType::F32);
   EXPECT_EQ(pairs.type("w").dtype, DType::I8);
   EXPECT_GT(pairs.count(OpKind::Quantize), 3);
@@ -110,7 +110,7 @@ TEST(TargetSpec, Tosa) {
                   narrow.graph().find_tensor("w")->type().quant->scales[0] *
                       narrow.graph().find_tensor("x_quantized")->type().quant->scales[0]);
   EXPECT_TRUE(same(narrow, "s", "y"));  // calibrated, so that it can join the others
-  const Quantized wide = through(spec, run_a16w8);
+  const Quantized wide = through(spec, "a16w8");
   EXPECT_EQ(wide.type("c").dtype, DType::I16);
   EXPECT_EQ(wide.type("c").quant->zero_points[0], 0);
   EXPECT_EQ(wide.type("w").dtype, DType::I8);
@@ -227,7 +227,7 @@ TEST(TargetSpec, AipuHybrid) {
   const auto samples = samples_in_memory(noise(*graph, 24), {{"x", graph->inputs()[0]->type()}});
   request.samples = samples->get();
   DiagnosticSink sink;
-  const auto refused = run_ptq(*graph, request, sink);
+  const auto refused = strategy("ptq").run(*graph, request, sink);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::UnsupportedOpForm);
 }

@@ -1,7 +1,8 @@
 // What trials tell is what the integer network does.
-#include "quantize/trial.h"
+#include "quantize/trial/trial.h"
 
 #include "quantize/quantized_text.h"
+#include "quantize/strategy/context.h"
 
 namespace ec::quantize {
 namespace {
@@ -18,7 +19,7 @@ struct Calibrated {
 
 Calibrated calibrated(std::unique_ptr<Graph> graph) {
   Calibrated c;
-  c.plan = make_plan(*graph, *find_target_spec("tflite"), {});
+  c.plan = make_plan(*graph, tflite_spec(), {});
   const std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
   c.samples = std::move(*samples_in_memory(noise(*graph, 16), inputs));
   for (size_t i = 0; i < 16; ++i) c.all.push_back(i);
@@ -64,7 +65,7 @@ OutputError error_of(const std::string& end, float factor, int rows) {
   Tensor* v = graph->find_tensor("v");
   graph->set_constant_data(v, v->type(), Blob::copy_of(std::span<const float>(square)));
   const Calibrated c = calibrated(std::move(graph));
-  const auto trial = Trial::create(*c.graph, c.plan, 1);
+  const auto trial = Trial::create(*c.graph, c.plan, 1, std::make_shared<ReferenceOutputs>());
   for (const size_t index : c.all) EXPECT_TRUE((*trial)->add_sample(*c.samples, index).ok());
   return *(*trial)->measure(round_all(*c.graph, c.plan, c.params, c.weights));
 }
@@ -85,6 +86,99 @@ TEST(Trial, OnePredictionIsJudgedByItsScores) {
   const OutputError made = error_of("%y = softmax(%g)", 1, 1);
   const OutputError even = error_of("%y = softmax(%g)", 1e-3f, 1);
   EXPECT_NEAR(even.judged, made.judged, 0.05 * made.judged);
+}
+
+// --- the float reference -------------------------------------------------------------------------
+
+Result<std::vector<Value>> one_output(size_t elements) {
+  const std::vector<float> values(elements, 1.0f);
+  std::vector<Value> outputs;
+  outputs.push_back(
+      Value::of<float>({static_cast<int64_t>(elements)}, std::span<const float>(values)));
+  return outputs;
+}
+
+TEST(ReferenceOutputs, RunsOncePerSample) {
+  ReferenceOutputs reference;
+  for (int round = 0; round < 3; ++round)
+    for (size_t sample = 0; sample < 5; ++sample)
+      EXPECT_EQ((*reference.of(sample, [&] { return one_output(sample + 1); }))[0].data.size(),
+                4 * (sample + 1));
+  EXPECT_EQ(reference.uses(), 15u);
+  EXPECT_EQ(reference.runs(), 5u);
+}
+
+TEST(ReferenceOutputs, HoldsNoMoreThanItsBytes) {
+  ReferenceOutputs reference(100);  // two samples of 40 bytes
+  for (int round = 0; round < 2; ++round)
+    for (size_t sample = 0; sample < 4; ++sample)
+      EXPECT_TRUE(reference.of(sample, [] { return one_output(10); }).ok());
+  EXPECT_EQ(reference.bytes(), 80u);
+  EXPECT_EQ(reference.runs(), 4u + 2u);  // the two that are not held run again
+}
+
+TEST(ReferenceOutputs, AFailedRunIsNotKept) {
+  ReferenceOutputs reference;
+  const auto fail = []() -> Result<std::vector<Value>> { return Error(Code::Internal, "no"); };
+  EXPECT_FALSE(reference.of(0, fail).ok());
+  EXPECT_TRUE(reference.of(0, [] { return one_output(1); }).ok());
+  EXPECT_EQ(reference.runs(), 2u);
+}
+
+const char* const kClassifier =
+    "graph @g(%x: f32[1,8,8,4]) -> (y = %y) {\n"
+    "  %w = const f32[8,3,3,4] splat(0) %b = const f32[8] splat(0.1)\n"
+    "  %w2 = const f32[8,3,3,8] splat(0) %c = const f32[8] splat(0.1)\n"
+    "  %wf = const f32[10,8] splat(0) %axes = const i64[2] dense[1,2]\n"
+    "  %d = conv(%x, %w, %b) {layout=nhwc, pads=[1,1,1,1], activation=relu}\n"
+    "  %e = conv(%d, %w2, %c) {layout=nhwc, pads=[1,1,1,1], activation=relu}\n"
+    "  %m = reduce_mean(%e, %axes) {keep_dims=false}\n"
+    "  %s = gemm(%m, %wf) {transpose_b=true} %y = softmax(%s) {axis=-1}\n}";
+
+// Steps of `ptq` up to the report, with every method that needs trial runs.
+struct Steps {
+  explicit Steps(QuantizeRequest asked) : request(std::move(asked)) {
+    samples = std::move(*samples_in_memory(noise(*graph, 40), {{"x", graph->inputs()[0]->type()}}));
+    request.samples = samples.get();
+    context.emplace(strategy("ptq"), *graph, request, sink);
+    first = context->reference;
+    EXPECT_TRUE(context->strategy.begin(*context).ok());
+    for (const Step& step : context->strategy.steps)
+      EXPECT_TRUE(step.run(*context).ok()) << step.name;
+  }
+
+  std::unique_ptr<Graph> graph = test::graph_from(kClassifier);
+  QuantizeRequest request;
+  std::unique_ptr<SampleSource> samples;
+  DiagnosticSink sink;
+  std::optional<QuantizeContext> context;
+  std::shared_ptr<ReferenceOutputs> first;  // of the graph as given
+};
+
+TEST(Ptq, TheFloatGraphRunsOncePerSample) {
+  QuantizeRequest request = plain_request();
+  request.method = "auto";
+  request.methods.precise_outputs = Switch::On;  // trials with and without
+  Steps steps(request);
+  const ReferenceOutputs& reference = *steps.context->reference;
+  EXPECT_EQ(steps.context->reference, steps.first);
+  const size_t calibrating = steps.context->split.calibration.size();
+  EXPECT_EQ(reference.runs(), calibrating);
+  EXPECT_GT(reference.uses(), calibrating);
+  // Another trial, as after layers were raised.
+  EXPECT_TRUE(ptq::open_trial(*steps.context).ok());
+  EXPECT_GE(reference.uses(), 2 * calibrating);
+  EXPECT_EQ(reference.runs(), calibrating);
+}
+
+TEST(Ptq, RescaledGraphsHaveAReferenceOfTheirOwn) {
+  QuantizeRequest request = plain_request();
+  request.methods.equalize = Switch::On;
+  const Steps steps(request);
+  ASSERT_NE(steps.context->changed_graph, nullptr);
+  EXPECT_NE(steps.context->reference, steps.first);
+  EXPECT_EQ(steps.first->runs(), tuning::kRescaleJudgeSamples);
+  EXPECT_EQ(steps.context->reference->runs(), steps.context->split.calibration.size());
 }
 
 }  // namespace

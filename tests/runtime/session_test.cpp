@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace ec {
 namespace {
 
@@ -107,9 +109,11 @@ TEST(Session, QuantisedInputTakesFloats) {
     const auto got = (*result)[0].as<uint8_t>();
     return std::vector<int>(got.begin(), got.end());
   };
-  // Ties go to even; values beyond the range saturate.
+  // Ties go away from zero; values beyond the range saturate; not-a-number is the zero point.
   EXPECT_EQ(run(floats({5}, {0.0f, 1.0f, 0.75f, -100.0f, 1000.0f})),
             (std::vector<int>{10, 12, 12, 0, 255}));
+  EXPECT_EQ(run(floats({5}, {0.25f, -0.25f, 1.25f, 0.24f, NAN})),
+            (std::vector<int>{11, 9, 13, 10, 10}));
   const std::vector<uint8_t> stored = {1, 2, 3, 4, 5};
   EXPECT_EQ(run(Value::of<uint8_t>({5}, std::span<const uint8_t>(stored))),
             (std::vector<int>{1, 2, 3, 4, 5}));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages that come from the program's tables are up to date.
+"""What comes from the program's tables, pages of the manual and stubs of the Python package, is up to date.
 
 usage: generated_docs.py REPOSITORY EDGECOMPILE
 """
@@ -16,14 +16,15 @@ def main() -> int:
     stale = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([str(root / "scripts" / "generate-docs"), program, folder], check=True)
-        for fresh in sorted(pathlib.Path(folder).iterdir()):
-            page = root / "docs" / fresh.name
+        for fresh in sorted(p for p in pathlib.Path(folder).rglob("*") if p.is_file()):
+            name = fresh.relative_to(folder)
+            page = root / name
             old = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
             new = fresh.read_text(encoding="utf-8").splitlines()
             if old != new:
-                stale.append(fresh.name)
-                print("\n".join(list(difflib.unified_diff(old, new, f"docs/{fresh.name}", "generated", lineterm="", n=1))[:20]))
-    print(f"out of date: {', '.join(stale)}; run `make docs`" if stale else "generated pages are up to date")
+                stale.append(str(name))
+                print("\n".join(list(difflib.unified_diff(old, new, str(name), "generated", lineterm="", n=1))[:20]))
+    print(f"out of date: {', '.join(stale)}; run `make docs`" if stale else "generated files are up to date")
     return 1 if stale else 0
 
 

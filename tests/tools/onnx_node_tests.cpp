@@ -105,13 +105,13 @@ Outcome run_data_set(const ec::Graph& graph, const fs::path& folder) {
 Result<std::unique_ptr<ec::Graph>> rewritten(const ec::Graph& graph, const fs::path& file) {
   EC_CHECK_OK(ec::write_onnx(graph, file));
   ec::DiagnosticSink sink;
-  return ec::onnx_frontend().import(file, {}, sink);
+  return ec::onnx_frontend().import_file(file, {}, sink);
 }
 
 Outcome run_test(const fs::path& folder, const fs::path& rewrite) {
   ec::DiagnosticSink sink;
   Result<std::unique_ptr<ec::Graph>> graph =
-      ec::onnx_frontend().import(folder / "model.onnx", {}, sink);
+      ec::onnx_frontend().import_file(folder / "model.onnx", {}, sink);
   if (!graph.ok()) {
     std::string text = ec::format_diagnostic(graph.error().diagnostic());
     const bool no_tensors = graph.error().code() == ec::Code::UnsupportedType;

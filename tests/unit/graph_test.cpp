@@ -436,5 +436,47 @@ TEST(Verify, ReportsAllFaultsInOneRun) {
   EXPECT_TRUE(has_fault(chain.graph, "wrong number"));
 }
 
+// --- state
+// ----------------------------------------------------------------------------------------
+
+// s -> add(s, x) -> s; y = add's result.
+struct Stateful {
+  Graph graph;
+  Operation *read, *write;
+  Tensor *x, *sum;
+
+  Stateful() {
+    x = graph.add_input("x", kRow);
+    const std::vector<float> zeros(3, 0.0f);
+    Tensor* initial = graph.add_constant<float>("zeros", Shape{3}, zeros);
+    read = add_op(graph, OpKind::ReadState, {initial}, StateAttrs{"s"})->producer();
+    sum = add_op(graph, OpKind::Add, {read->output(), x});
+    write = add_op(graph, OpKind::WriteState, {sum}, StateAttrs{"s"})->producer();
+    graph.add_output("y", sum);
+  }
+};
+
+TEST(State, IsSoundAndUsed) {
+  const Stateful s;
+  EXPECT_TRUE(verify(s.graph).empty());
+  EXPECT_FALSE(s.graph.is_unused(s.write->output()));
+  EXPECT_TRUE(*s.graph.clone() == s.graph);
+  EXPECT_TRUE(verify(*s.graph.clone()).empty());
+}
+
+TEST(State, RulesAreVerified) {
+  Stateful twice;
+  add_op(twice.graph, OpKind::WriteState, {twice.x}, StateAttrs{"s"});
+  EXPECT_EQ(verify(twice.graph).size(), 1u);
+  Stateful unread;
+  add_op(unread.graph, OpKind::WriteState, {unread.x}, StateAttrs{"t"});
+  EXPECT_EQ(verify(unread.graph).size(), 1u);
+  Stateful retyped;
+  Tensor* wide = add_op(retyped.graph, OpKind::Cast, {retyped.sum}, CastAttrs{.to = DType::F64});
+  retyped.graph.set_operand(retyped.write, 0, wide);
+  retyped.graph.set_type(retyped.write->output(), wide->type());
+  EXPECT_EQ(verify(retyped.graph).size(), 1u);
+}
+
 }  // namespace
 }  // namespace ec

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli.h"
+#include "driver/phases.h"
+#include "option_text.h"
 #include "support/strings.h"
 
 namespace ec::cli {
@@ -10,30 +12,35 @@ namespace {
 std::string verb_names() {
   std::string names;
   for (const VerbDef& verb : all_verbs())
-    names += fmt::format("{}{}", names.empty() ? "" : " ", verb.name);
+    names += fmt::format("{}{}", names.empty() ? "" : " ", verb.name());
   return names;
 }
 
 std::string option_names(Verb verb) {
   std::string names;
-  for (const OptionDef& option : all_options())
-    if (option.verbs.has(verb))
-      names += fmt::format("{}--{}", names.empty() ? "" : " ", option.name);
+  for (const CatalogEntry& entry : catalog().entries())
+    if (entry.def->verbs.has(verb))
+      names += fmt::format("{}--{}", names.empty() ? "" : " ", entry.def->name);
   return names;
 }
 
-// Command whose words are the candidates.
-std::string_view candidates(Complete kind) {
-  switch (kind) {
-    case Complete::Pass:
+// Words that the option takes, or a command that prints them; empty: none are known.
+std::string candidates(const OptionDef& option) {
+  switch (option.completion) {
+    case Completion::Pass:
       return "$(edgecompile passes --quiet 2>/dev/null)";
-    case Complete::Target:
+    case Completion::Target:
       return "$(edgecompile targets --quiet 2>/dev/null)";
-    case Complete::Phase:
-      return "import optimize";
-    default:
-      return "";
+    case Completion::Phase:
+      return fmt::format("{}", fmt::join(phase_names(), " "));
+    case Completion::ByType:
+      break;
   }
+  return fmt::format("{}", fmt::join(split(option.choices, '|'), " "));
+}
+
+bool takes_file(const OptionDef& option) {
+  return option.type == OptionType::File || option.type == OptionType::Items;
 }
 
 std::string bash_script() {
@@ -44,14 +51,16 @@ std::string bash_script() {
       "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=compile word\n"
       "  COMPREPLY=()\n"
       "  case $prev in\n";
-  for (const OptionDef& option : all_options()) {
-    if (option.argument.empty()) continue;
+  for (const CatalogEntry& entry : catalog().entries()) {
+    const OptionDef& option = *entry.def;
+    if (!option.takes_value()) continue;
     std::string pattern = fmt::format("--{}", option.name);
+    if (!option.alias.empty()) pattern += fmt::format("|--{}", option.alias);
     if (option.short_name) pattern += fmt::format("|-{}", option.short_name);
     std::string action;
-    if (option.complete == Complete::File) action = "COMPREPLY=($(compgen -f -- \"$cur\"))";
-    if (option.complete == Complete::Directory) action = "COMPREPLY=($(compgen -d -- \"$cur\"))";
-    if (const std::string_view words = candidates(option.complete); !words.empty())
+    if (takes_file(option)) action = "COMPREPLY=($(compgen -f -- \"$cur\"))";
+    if (option.type == OptionType::Directory) action = "COMPREPLY=($(compgen -d -- \"$cur\"))";
+    if (const std::string words = candidates(option); !words.empty())
       action = fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$cur\"))", words);
     out += fmt::format("    {}) {}{}return ;;\n", pattern, action, action.empty() ? "" : "; ");
   }
@@ -65,7 +74,7 @@ std::string bash_script() {
       "    case $verb in\n",
       verb_names());
   for (const VerbDef& verb : all_verbs())
-    out += fmt::format("      {}) options='{}' ;;\n", verb.name, option_names(verb.verb));
+    out += fmt::format("      {}) options='{}' ;;\n", verb.name(), option_names(verb.verb));
   out += fmt::format(
       "    esac\n"
       "    COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
@@ -97,30 +106,19 @@ std::string zsh_quote(std::string_view text) {
   return out;
 }
 
+std::string zsh_action(const OptionDef& option) {
+  const std::string words = candidates(option);
+  if (words.starts_with("$(")) return fmt::format("{{compadd -- ${{(f)\"{}\"}}}}", words);
+  if (!words.empty()) return fmt::format("({})", words);
+  if (takes_file(option)) return "_files";
+  return option.type == OptionType::Directory ? "_files -/" : "";
+}
+
 std::string zsh_option(const OptionDef& option) {
-  std::string action;
-  switch (option.complete) {
-    case Complete::File:
-      action = "_files";
-      break;
-    case Complete::Directory:
-      action = "_files -/";
-      break;
-    case Complete::Phase:
-      action = "(import optimize)";
-      break;
-    case Complete::Pass:
-      action = "{compadd -- ${(f)\"$(edgecompile passes --quiet 2>/dev/null)\"}}";
-      break;
-    case Complete::Target:
-      action = "{compadd -- ${(f)\"$(edgecompile targets --quiet 2>/dev/null)\"}}";
-      break;
-    case Complete::Nothing:
-      break;
-  }
   const std::string value =
-      option.argument.empty() ? "" : fmt::format(":{}:{}", zsh_quote(option.argument), action);
-  const std::string help = zsh_quote(option.help);
+      option.takes_value() ? fmt::format(":{}:{}", zsh_quote(option.argument), zsh_action(option))
+                           : "";
+  const std::string help = zsh_quote(help_with_default(option));
   std::string line = fmt::format("      '*--{}[{}]{}'", option.name, help, value);
   if (option.short_name)
     line += fmt::format("\n      '*-{}[{}]{}'", option.short_name, help, value);
@@ -137,7 +135,7 @@ std::string zsh_script() {
       "  local -a verbs options\n"
       "  verbs=(\n";
   for (const VerbDef& verb : all_verbs())
-    out += fmt::format("    '{}:{}'\n", verb.name, zsh_quote(verb.summary));
+    out += fmt::format("    '{}:{}'\n", verb.name(), zsh_quote(verb.summary));
   out +=
       "  )\n"
       "  for word in ${words[2,CURRENT-1]}; do\n"
@@ -145,9 +143,9 @@ std::string zsh_script() {
       "  done\n"
       "  case $verb in\n";
   for (const VerbDef& verb : all_verbs()) {
-    out += fmt::format("    {}) options=(\n", verb.name);
-    for (const OptionDef& option : all_options())
-      if (option.verbs.has(verb.verb)) out += zsh_option(option) + "\n";
+    out += fmt::format("    {}) options=(\n", verb.name());
+    for (const CatalogEntry& entry : catalog().entries())
+      if (entry.def->verbs.has(verb.verb)) out += zsh_option(*entry.def) + "\n";
     out += "    ) ;;\n";
   }
   out +=

@@ -34,4 +34,10 @@ std::string json_envelope(std::string_view command, int exit_code,
   return envelope.dump(2, ' ', false, kReplace) + "\n";
 }
 
+std::string json_text_object(std::string_view key, std::string_view text) {
+  Json object;
+  object[std::string(key)] = text;
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace ec::cli

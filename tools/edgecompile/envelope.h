@@ -16,4 +16,7 @@ inline constexpr int kSchemaVersion = 1;
 std::string json_envelope(std::string_view command, int exit_code,
                           const std::vector<Diagnostic>& diagnostics, std::string_view result);
 
+// {"key": "text"}.
+std::string json_text_object(std::string_view key, std::string_view text);
+
 }  // namespace ec::cli

@@ -1,11 +1,10 @@
-// --help and docs/cli.md from the tables.
+// --help and docs/cli.md from the tables of verbs and options.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "cli.h"
-#include "edgecompiler/version.h"
-#include "support/diagnostic.h"
+#include "option_text.h"
 #include "support/strings.h"
 
 namespace ec::cli {
@@ -32,35 +31,16 @@ std::string wrap(std::string_view text, size_t indent) {
   return out;
 }
 
-// In the order of the table, so that no option can be left out.
-std::vector<std::string_view> option_groups() {
-  std::vector<std::string_view> groups;
-  for (const OptionDef& option : all_options())
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
-      groups.push_back(option.group);
-  return groups;
-}
-
-std::string option_label(const OptionDef& option) {
-  std::string label = option.short_name ? fmt::format("-{}, ", option.short_name) : "    ";
-  label += fmt::format("--{}", option.name);
-  if (!option.argument.empty()) label += fmt::format(" {}", option.argument);
-  return label;
-}
-
-void append_options(std::string& out, VerbSet only, bool all) {
+// The options of one verb, or of all.
+void append_options(std::string& out, std::optional<Verb> only) {
   constexpr size_t kColumn = 36;
-  for (const std::string_view group : option_groups()) {
+  for (const std::string& group : option_groups()) {
     std::string block;
-    for (const OptionDef& option : all_options()) {
-      if (option.group != group) continue;
-      const bool wanted =
-          all || std::any_of(all_verbs().begin(), all_verbs().end(), [&](const VerbDef& verb) {
-            return only.has(verb.verb) && option.verbs.has(verb.verb);
-          });
-      if (!wanted) continue;
+    for (const CatalogEntry& entry : catalog().entries()) {
+      const OptionDef& option = *entry.def;
+      if (group_title(entry) != group || (only && !option.verbs.has(*only))) continue;
       block += fmt::format("  {:<{}}{}\n", option_label(option), kColumn - 2,
-                           wrap(option.help, kColumn));
+                           wrap(help_with_default(option), kColumn));
     }
     if (!block.empty()) out += fmt::format("\n{}:\n{}", group, block);
   }
@@ -71,18 +51,8 @@ std::string verbs_of(const OptionDef& option) {
   std::string text;
   for (const VerbDef& verb : all_verbs())
     if (option.verbs.has(verb.verb))
-      text += fmt::format("{}`{}`", text.empty() ? "" : ", ", verb.name);
+      text += fmt::format("{}`{}`", text.empty() ? "" : ", ", verb.name());
   return text;
-}
-
-// A pipe would end a table cell.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -96,11 +66,11 @@ std::string help_text() {
     out += fmt::format("\n{}:\n", group);
     for (const VerbDef& verb : all_verbs()) {
       if (verb.group != group) continue;
-      out += fmt::format("  {:<24}{}\n", fmt::format("{} {}", verb.name, verb.arguments),
+      out += fmt::format("  {:<24}{}\n", fmt::format("{} {}", verb.name(), verb.arguments),
                          wrap(verb.summary, 26));
     }
   }
-  append_options(out, VerbSet(), true);
+  append_options(out, std::nullopt);
   out +=
       "\nExit codes: 0 done, 1 failed, 2 usage, 3 unsupported, 4 memory limit, 5 accuracy limit,\n"
       "6 self-check, 7 input unreadable, 130 interrupted.\n"
@@ -110,9 +80,9 @@ std::string help_text() {
 
 std::string help_text(const VerbDef& verb) {
   std::string out =
-      fmt::format("edgecompile {}: {}\n\nUsage: edgecompile {} {}{}[options]\n", verb.name,
-                  verb.summary, verb.name, verb.arguments, verb.arguments.empty() ? "" : " ");
-  append_options(out, VerbSet(verb.verb), false);
+      fmt::format("edgecompile {}: {}\n\nUsage: edgecompile {} {}{}[options]\n", verb.name(),
+                  verb.summary, verb.name(), verb.arguments, verb.arguments.empty() ? "" : " ");
+  append_options(out, verb.verb);
   return out;
 }
 
@@ -125,25 +95,31 @@ std::string cli_markdown() {
       "`--name VALUE` and\n`--name=VALUE` too.\n\n"
       "## Verbs\n\n| Verb | Arguments | What it does |\n|---|---|---|\n";
   for (const VerbDef& verb : all_verbs())
-    out += fmt::format("| `{}` | {} | {} |\n", verb.name,
-                       verb.arguments.empty() ? "" : fmt::format("`{}`", cell(verb.arguments)),
-                       cell(verb.summary));
+    out += fmt::format(
+        "| `{}` | {} | {} |\n", verb.name(),
+        verb.arguments.empty() ? "" : fmt::format("`{}`", markdown_cell(verb.arguments)),
+        markdown_cell(verb.summary));
   out += "\n## Options\n";
-  for (const std::string_view group : option_groups()) {
-    out += fmt::format("\n### {}\n\n| Option | Verbs | Meaning |\n|---|---|---|\n", group);
-    for (const OptionDef& option : all_options())
-      if (option.group == group)
-        out += fmt::format("| `{}` | {} | {} |\n", trim(option_label(option)), verbs_of(option),
-                           cell(option.help));
+  for (const std::string& group : option_groups()) {
+    out += fmt::format(
+        "\n### {}\n\n| Option | Values | Default | Verbs | Meaning |\n|---|---|---|---|---|\n",
+        group);
+    for (const CatalogEntry& entry : catalog().entries())
+      if (group_title(entry) == group)
+        out += fmt::format("{} {} | {} |\n", markdown_option(*entry.def), verbs_of(*entry.def),
+                           markdown_cell(help_with_alias(*entry.def)));
   }
   out +=
       "\n## Configuration file\n\n"
-      "`--config FILE.toml` reads options from a file. Keys are the option names; a table named\n"
-      "after a verb holds options for that verb alone. The command line wins over the file. An\n"
-      "unknown key is an error.\n\n"
+      "`--config FILE` reads options from a TOML file, or from a JSON object of the same "
+      "structure.\n"
+      "Keys are the option names; a table named after a verb holds options for that verb alone. "
+      "The\n"
+      "command line wins over the file. An unknown key is an error. `edgecompile VERB\n"
+      "--generate-config` prints a file with every option of the verb.\n\n"
       "```toml\n"
       "threads = 2\n"
-      "disable-pass = [\"fuse-activation\"]\n\n"
+      "disable-pass = [\"fuse-activations\"]\n\n"
       "[input-shape]\n"
       "input = [1, 3, 224, 224]\n\n"
       "[bench]\n"

@@ -11,6 +11,24 @@
 namespace ec::cli {
 namespace {
 
+// One value of --input.
+struct InputArgument {
+  std::string name;   // empty: the model's inputs in order
+  std::string value;  // x.npy, x.npz, "random", "zeros" or "ones"
+};
+
+// NAME=FILE, or FILE alone.
+Result<InputArgument> parse_input(std::string_view text) {
+  const size_t equals = text.find('=');
+  const bool named = equals != std::string_view::npos;
+  InputArgument input{std::string(named ? text.substr(0, equals) : ""),
+                      std::string(named ? text.substr(equals + 1) : text)};
+  if (input.value.empty() || (named && input.name.empty()))
+    return usage_error(fmt::format("--input needs NAME=FILE.npy, not '{}'", printable(text)),
+                       "write -i input=x.npy, or -i random");
+  return input;
+}
+
 class Gatherer {
  public:
   Gatherer(const Session& session, uint64_t seed) : session_(session), seed_(seed) {}
@@ -76,13 +94,13 @@ class Gatherer {
       values_.push_back({name, Value()});
       return {};
     }
-    if (!input->type.is_static())
+    const auto shape = session_.default_shape(*input);
+    if (!shape)
       return Error(Code::DynamicShape, fmt::format("input '{}' is {}: its size is not known",
                                                    printable(name), input->type.text()))
           .hint(fmt::format("give it with --input-shape {}:{}, or pass an array with -i {}=x.npy",
                             name, example_shape(input->type), name));
-    EC_TRY(Value value,
-           make_value(input->type.dtype, input->type.shape->sizes(), fill, seed_ + values_.size()));
+    EC_TRY(Value value, make_value(input->type.dtype, *shape, fill, seed_ + values_.size()));
     values_.push_back({name, std::move(value)});
     return {};
   }
@@ -111,10 +129,13 @@ class Gatherer {
 
 }  // namespace
 
-Result<std::vector<NamedValue>> gather_inputs(const Settings& settings, const Session& session) {
-  Gatherer gatherer(session, static_cast<uint64_t>(settings.seed));
-  for (const InputArgument& argument : settings.inputs) EC_CHECK_OK(gatherer.add(argument));
-  if (settings.inputs.empty()) EC_CHECK_OK(gatherer.fill_rest(Fill::Random));
+Result<std::vector<NamedValue>> gather_inputs(const Options& options, const Session& session) {
+  Gatherer gatherer(session, static_cast<uint64_t>(options.integer("seed")));
+  for (const std::string& text : options.texts("input")) {
+    EC_TRY(const InputArgument argument, parse_input(text));
+    EC_CHECK_OK(gatherer.add(argument));
+  }
+  if (!options.has("input")) EC_CHECK_OK(gatherer.fill_rest(Fill::Random));
   return gatherer.take();
 }
 

@@ -9,6 +9,6 @@
 namespace ec::cli {
 
 // Without -i every input is random.
-Result<std::vector<NamedValue>> gather_inputs(const Settings& settings, const Session& session);
+Result<std::vector<NamedValue>> gather_inputs(const Options& options, const Session& session);
 
 }  // namespace ec::cli

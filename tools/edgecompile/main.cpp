@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "edgecompiler/version.h"
 #include "envelope.h"
+#include "options/report_files.h"
 #include "support/file.h"
 #include "terminal.h"
 
@@ -40,7 +41,18 @@ Status dispatch(const Settings& settings, Output& output, DiagnosticSink& sink) 
     output.text = settings.verb == Verb::Help ? help_text() : help_text(verb_def(settings.verb));
     return {};
   }
-  return verb_def(settings.verb).run(settings, output, sink);
+  if (!settings.generated_config.empty()) {
+    output.text = settings.generated_config;
+    output.json = json_text_object("text", settings.generated_config);
+    return {};
+  }
+  const std::vector<std::string>& reports = settings.options.texts("report");
+  EC_CHECK_OK(check_report_files(reports));
+  Status status = verb_def(settings.verb).run(settings, output, sink);
+  // A check that ends in an error has a report all the same.
+  if (!output.json.empty())
+    if (Status written = write_report_files(reports, output.json); status.ok()) return written;
+  return status;
 }
 
 // The last line of defence: what libraries may throw ends as a diagnostic.
@@ -90,7 +102,7 @@ int run(std::span<const char* const> arguments) {
   int code = exit_code_of(sink);
   if (settings.json) {
     output.text =
-        json_envelope(verb_def(settings.verb).name, code, sink.diagnostics(), output.json);
+        json_envelope(verb_def(settings.verb).name(), code, sink.diagnostics(), output.json);
   } else {
     print_diagnostics(sink, settings.quiet);
   }

@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "edgecompiler/version.h"
+#include "option_text.h"
 
 namespace ec::cli {
 namespace {
@@ -22,6 +23,14 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+std::string option_paragraph(const OptionDef& option) {
+  std::string out = ".TP\n.B ";
+  if (option.short_name) out += fmt::format("\\-{}, ", option.short_name);
+  out += fmt::format("\\-\\-{}", roff(option.name));
+  if (!option.argument.empty()) out += fmt::format(" \\fI{}\\fR", roff(option.argument));
+  return out + fmt::format("\n{}\n", roff(help_with_default(option)));
+}
+
 }  // namespace
 
 std::string man_page() {
@@ -37,17 +46,13 @@ std::string man_page() {
       ".SH VERBS\n",
       version());
   for (const VerbDef& verb : all_verbs())
-    out += fmt::format(".TP\n.B {} {}\n{}\n", roff(verb.name), roff(verb.arguments),
+    out += fmt::format(".TP\n.B {} {}\n{}\n", roff(verb.name()), roff(verb.arguments),
                        roff(verb.summary));
   out += ".SH OPTIONS\nIn option names \\- and _ are the same.\n";
-  std::string_view group;
-  for (const OptionDef& option : all_options()) {
-    if (option.group != group) out += fmt::format(".SS {}\n", roff(group = option.group));
-    out += ".TP\n.B ";
-    if (option.short_name) out += fmt::format("\\-{}, ", option.short_name);
-    out += fmt::format("\\-\\-{}", roff(option.name));
-    if (!option.argument.empty()) out += fmt::format(" \\fI{}\\fR", roff(option.argument));
-    out += fmt::format("\n{}\n", roff(option.help));
+  for (const std::string& group : option_groups()) {
+    out += fmt::format(".SS {}\n", roff(group));
+    for (const CatalogEntry& entry : catalog().entries())
+      if (group_title(entry) == group) out += option_paragraph(*entry.def);
   }
   out +=
       ".SH EXIT STATUS\n"

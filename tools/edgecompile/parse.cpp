@@ -1,17 +1,18 @@
-// The command line: words to settings, by the tables alone.
+// The command line: words to settings, by the tables of verbs and options alone.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "cli.h"
+#include "options/config.h"
 #include "support/strings.h"
 
 namespace ec::cli {
 namespace {
 
 struct GivenOption {
-  const OptionDef* option;
+  const CatalogEntry* entry;
   std::string value;
 };
 
@@ -20,21 +21,9 @@ struct Words {
   std::vector<std::string> arguments;
 };
 
-Error unknown_option(std::string_view text) {
-  std::string plain(text);
-  std::replace(plain.begin(), plain.end(), '_', '-');
-  std::vector<std::string> names;
-  for (const OptionDef& option : all_options()) names.push_back(fmt::format("--{}", option.name));
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  std::string hint = did_you_mean(plain, known);
-  if (hint.empty()) hint = "`edgecompile --help` lists the options";
-  return usage_error(fmt::format("unknown option '{}'", printable(text)), hint);
-}
-
-const OptionDef* find_short(char letter) {
-  for (const OptionDef& option : all_options())
-    if (option.short_name == letter) return &option;
-  return nullptr;
+Error unknown_short(std::string_view text) {
+  return usage_error(fmt::format("unknown option '{}'", printable(text)),
+                     "`edgecompile --help` lists the options");
 }
 
 Status need_value(const OptionDef& option, std::span<const char* const> arguments, size_t& at,
@@ -51,36 +40,36 @@ Status read_long(std::span<const char* const> arguments, Verb verb, size_t& at, 
   const size_t equals = text.find('=');
   const std::string_view name =
       text.substr(2, equals == std::string_view::npos ? equals : equals - 2);
-  const OptionDef* option = find_option(name, verb);
-  if (!option) return unknown_option(text.substr(0, equals));
+  const CatalogEntry* entry = catalog().find(name, verb);
+  if (entry == nullptr) return catalog().unknown_name(name, verb);
+  const OptionDef& option = *entry->def;
   std::string value;
   if (equals != std::string_view::npos) {
-    if (option->argument.empty())
-      return usage_error(fmt::format("--{} takes no value", option->name));
+    if (!option.takes_value()) return usage_error(fmt::format("--{} takes no value", option.name));
     value = text.substr(equals + 1);
-  } else if (!option->argument.empty()) {
-    EC_CHECK_OK(need_value(*option, arguments, at, value));
+  } else if (option.takes_value()) {
+    EC_CHECK_OK(need_value(option, arguments, at, value));
   }
-  words.options.push_back({option, std::move(value)});
+  words.options.push_back({entry, std::move(value)});
   return {};
 }
 
 // "-o FILE", "-oFILE", "-vv".
-Status read_short(std::span<const char* const> arguments, size_t& at, Words& words) {
+Status read_short(std::span<const char* const> arguments, Verb verb, size_t& at, Words& words) {
   const std::string_view text = arguments[at];
   for (size_t i = 1; i < text.size(); ++i) {
-    const OptionDef* option = find_short(text[i]);
-    if (!option) return unknown_option(i == 1 ? text : fmt::format("-{}", text[i]));
+    const CatalogEntry* entry = catalog().find_short(text[i], verb);
+    if (entry == nullptr) return unknown_short(i == 1 ? text : fmt::format("-{}", text[i]));
     std::string value;
-    if (!option->argument.empty()) {
+    if (entry->def->takes_value()) {
       if (i + 1 < text.size()) {
         value = text.substr(text[i + 1] == '=' ? i + 2 : i + 1);
         i = text.size();
       } else {
-        EC_CHECK_OK(need_value(*option, arguments, at, value));
+        EC_CHECK_OK(need_value(*entry->def, arguments, at, value));
       }
     }
-    words.options.push_back({option, std::move(value)});
+    words.options.push_back({entry, std::move(value)});
   }
   return {};
 }
@@ -104,7 +93,7 @@ Status read_words(std::span<const char* const> arguments, Words& words) {
     } else if (text[1] == '-') {
       EC_CHECK_OK(read_long(arguments, verb, at, words));
     } else {
-      EC_CHECK_OK(read_short(arguments, at, words));
+      EC_CHECK_OK(read_short(arguments, verb, at, words));
     }
   }
   return {};
@@ -122,7 +111,7 @@ Status choose_verb(Words& words, Settings& settings) {
   std::error_code ignored;
   if (first.find_first_of("./") == std::string::npos && !std::filesystem::exists(first, ignored)) {
     std::vector<std::string_view> known;
-    for (const VerbDef& verb : all_verbs()) known.push_back(verb.name);
+    for (const VerbDef& verb : all_verbs()) known.push_back(verb.name());
     std::string hint = did_you_mean(first, known);
     if (hint.empty()) hint = "`edgecompile --help` lists the verbs";
     return usage_error(fmt::format("unknown verb '{}'", printable(first)), hint);
@@ -131,29 +120,27 @@ Status choose_verb(Words& words, Settings& settings) {
   return {};
 }
 
-Status check_option(const OptionDef& option, Verb verb) {
-  if (option.verbs.has(verb)) return {};
-  std::string verbs;
-  for (const VerbDef& def : all_verbs())
-    if (option.verbs.has(def.verb))
-      verbs += fmt::format("{}{}", verbs.empty() ? "" : ", ", def.name);
-  return usage_error(fmt::format("--{} does not apply to '{}'", option.name, verb_def(verb).name),
-                     fmt::format("it belongs to: {}", verbs));
-}
-
 Status check_arguments(const Settings& settings) {
   const VerbDef& verb = verb_def(settings.verb);
   const size_t count = settings.arguments.size();
   if (count < verb.min_arguments)
     return usage_error(
-        fmt::format("'{}' needs {}", verb.name, verb.arguments),
-        fmt::format("usage: edgecompile {} {} [options]", verb.name, verb.arguments));
+        fmt::format("'{}' needs {}", verb.name(), verb.arguments),
+        fmt::format("usage: edgecompile {} {} [options]", verb.name(), verb.arguments));
   if (count > verb.max_arguments)
-    return usage_error(fmt::format("'{}' takes {}, and there is also '{}'", verb.name,
+    return usage_error(fmt::format("'{}' takes {}, and there is also '{}'", verb.name(),
                                    verb.arguments.empty() ? "no argument" : verb.arguments,
                                    printable(settings.arguments[verb.max_arguments])),
-                       fmt::format("`edgecompile {} --help` shows its options", verb.name));
+                       fmt::format("`edgecompile {} --help` shows its options", verb.name()));
   return {};
+}
+
+void take_own_options(const Options& options, Settings& settings) {
+  settings.json = settings.json || options.flag("json");
+  settings.quiet = options.flag("quiet");
+  settings.markdown = options.flag("markdown");
+  settings.python_stubs = options.flag("python-stubs");
+  settings.verbosity = static_cast<int>(std::clamp<int64_t>(options.integer("verbose"), 0, 3));
 }
 
 }  // namespace
@@ -171,12 +158,26 @@ Status parse_command_line(std::span<const char* const> arguments, Settings& sett
   EC_CHECK_OK(choose_verb(words, settings));
   settings.arguments = std::move(words.arguments);
 
-  std::vector<const OptionDef*> given;
-  for (const GivenOption& g : words.options) given.push_back(g.option);
-  for (const GivenOption& g : words.options) EC_CHECK_OK(g.option->apply(settings, g.value));
+  Options given;
+  for (const GivenOption& option : words.options)
+    EC_CHECK_OK(
+        catalog().set_from_text(given, *option.entry->def, option.value, OptionSource::Caller));
+  const bool generates = given.flag("generate-config");
+  if (generates && settings.verb == Verb::Help) settings.verb = Verb::Compile;
+  settings.help = given.flag("help");
+  settings.version = given.flag("version");
   if (settings.help || settings.version) return {};
-  for (const OptionDef* option : given) EC_CHECK_OK(check_option(*option, settings.verb));
-  if (!settings.config.empty()) EC_CHECK_OK(apply_config(settings.config, given, settings));
+  for (const GivenOption& option : words.options)
+    EC_CHECK_OK(catalog().check_verb(*option.entry, settings.verb));
+  if (given.has("config"))
+    EC_CHECK_OK(read_config(given.text("config"), catalog(), settings.verb, given));
+  EC_TRY(const Options all, catalog().resolve(given, settings.verb, /*target=*/{}));
+  take_own_options(all, settings);
+  settings.options = job_options(all, settings.verb);
+  if (generates) {
+    settings.generated_config = generate_config(catalog(), settings.verb, all);
+    return {};
+  }
   return check_arguments(settings);
 }
 

@@ -9,7 +9,7 @@
 
 namespace ec::cli {
 
-std::string placement_table(const CheckReport& report, bool all) {
+std::string placement_table(const PlacementReport& report, bool all) {
   if (all) {
     TextTable table({"Node", "Operation", "Placement", "Reason", "Fix"});
     for (const OpPlacement& row : report.operations)
@@ -41,11 +41,11 @@ std::string placement_table(const CheckReport& report, bool all) {
 
 namespace {
 
-// What Google's compiler said, and where the prediction was wrong.
+// The result of the device's own compiler, and where the prediction was wrong.
 std::string compiler_text(const DeviceCompilerReport& report) {
   int64_t mapped = 0;
   for (const DeviceCompilerReport::Row& row : report.rows)
-    if (row.status == "Mapped to Edge TPU") mapped += row.count;
+    if (row.on_device) mapped += row.count;
   std::string out = fmt::format(
       "  {} {}: {} of {} operations on the device; parameters {} on chip, {} streamed (compiled)\n",
       report.program, printable(report.version), mapped, report.operations,
@@ -58,7 +58,7 @@ std::string compiler_text(const DeviceCompilerReport& report) {
   return out + "  the prediction differs from it:\n" + table.text();
 }
 
-std::string placed_text(const CheckReport& report) {
+std::string placed_text(const PlacementReport& report) {
   const size_t all = report.operations.size();
   if (report.native == 0)
     return fmt::format("  all {} operations on the CPU alone (predicted)\n", all);
@@ -68,7 +68,7 @@ std::string placed_text(const CheckReport& report) {
 
 }  // namespace
 
-std::string device_text(const CheckReport& report) {
+std::string device_text(const PlacementReport& report) {
   if (!report.estimate) return {};
   const DeviceEstimate& e = *report.estimate;
   std::string out = "\n" + placed_text(report);
@@ -81,15 +81,15 @@ std::string device_text(const CheckReport& report) {
     out += fmt::format("  rewritten: {}\n", rewrite);
   out += fmt::format(
       "  parameters {}: {} on chip, {} streamed at every run (estimated)\n"
-      "  latency {} over USB 3, between {} and {} (estimated, never measured)\n",
+      "  latency {}{}{}, between {} and {} (estimated, never measured)\n",
       format_bytes(e.parameter_bytes), format_bytes(e.on_chip_bytes),
-      format_bytes(e.streamed_bytes), format_ms(e.latency_ms), format_ms(e.latency_low_ms),
-      format_ms(e.latency_high_ms));
+      format_bytes(e.streamed_bytes), format_ms(e.latency_ms), e.conditions.empty() ? "" : " ",
+      e.conditions, format_ms(e.latency_low_ms), format_ms(e.latency_high_ms));
   if (report.compiler) out += compiler_text(*report.compiler);
   return out;
 }
 
-std::string fixes_text(const CheckReport& report) {
+std::string fixes_text(const PlacementReport& report) {
   std::map<std::string, int64_t> fixes;
   for (const OpPlacement& row : report.operations)
     if (!row.fix.empty()) ++fixes[row.fix];

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "driver/check.h"
+#include "report/placement.h"
 
 namespace ec::cli {
 
 // One line per kind and reason, or per operation with `all`.
-std::string placement_table(const CheckReport& report, bool all);
+std::string placement_table(const PlacementReport& report, bool all);
 // The part of the report that only a device has: counts, what cut the graph, estimates.
-std::string device_text(const CheckReport& report);
-std::string fixes_text(const CheckReport& report);
+std::string device_text(const PlacementReport& report);
+std::string fixes_text(const PlacementReport& report);
 
 }  // namespace ec::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "driver/registry.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -82,7 +83,7 @@ std::string operations_text(const quantize::QuantizeReport& report) {
   return out + methods_text(report);
 }
 
-// Of strategies that leave activations as floats.
+// The report of strategies that leave activations as floats.
 std::string stored_weights_text(const quantize::QuantizeReport& report) {
   int64_t before = 0, after = 0;
   const quantize::StoredWeight* worst = nullptr;
@@ -108,7 +109,7 @@ std::string stored_weights_text(const quantize::QuantizeReport& report) {
 }  // namespace
 
 std::string quantize_text(const quantize::QuantizeReport& report) {
-  const quantize::Strategy* strategy = quantize::find_strategy(report.strategy).value();
+  const quantize::Strategy* strategy = default_registry().find_strategy(report.strategy).value();
   std::string out =
       strategy->float_activations ? stored_weights_text(report) : operations_text(report);
   const quantize::AccuracyReport& accuracy = report.accuracy;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "quantize/strategy.h"
+#include "quantize/strategy/strategy.h"
 
 namespace ec::cli {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
-#include "driver/session.h"
+#include "driver/jobs.h"
 #include "inputs.h"
 #include "ops/macs.h"
 #include "ops/op_def.h"
@@ -110,16 +110,18 @@ Json bench_json(const std::string& model, const OpenedSession& opened, const Ben
 
 Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& model = settings.arguments.front();
-  EC_TRY(const OpenedSession opened, open_session(model, settings.compile, settings.per_op, sink));
-  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(settings, *opened.session));
+  const Options& options = settings.options;
+  EC_TRY(const OpenedSession opened,
+         open_session(default_registry(), model, Verb::Bench, options, sink));
+  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, *opened.session));
   Result<BenchmarkStats> stats =
-      opened.session->benchmark(inputs, {settings.warmup, settings.iterations});
+      opened.session->benchmark(inputs, {options.integer("warmup"), options.integer("iterations")});
   if (!stats) return std::move(stats).error().file(model);
   std::vector<OpRow> rows;
-  if (settings.per_op) rows = op_rows(*opened.session);
+  if (options.flag("per-op")) rows = op_rows(*opened.session);
   if (!settings.quiet) {
     output.text = stats_text(*stats, opened);
-    if (settings.per_op) output.text += "\n" + rows_text(rows);
+    if (options.flag("per-op")) output.text += "\n" + rows_text(rows);
   }
   if (settings.json)
     output.json = bench_json(model, opened, *stats, rows)

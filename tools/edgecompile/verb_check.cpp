@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
-#include "driver/check.h"
 #include "driver/doctor.h"
+#include "driver/jobs.h"
 #include "placement_text.h"
 #include "support/strings.h"
 #include "terminal.h"
@@ -14,8 +14,9 @@ namespace ec::cli {
 
 Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& model = settings.arguments.front();
-  EC_TRY(const CheckReport report, check_model(model, settings.compile, sink));
-  if (settings.json) output.json = check_json(report);
+  EC_TRY(const PlacementReport report,
+         check_model(default_registry(), model, settings.options, sink));
+  if (settings.wants_json()) output.json = placement_json(report);
   if (!settings.quiet) {
     output.text = placement_table(report, settings.verbosity > 0);
     output.text += device_text(report);
@@ -31,13 +32,13 @@ Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink)
                                                 report.unsupported, report.operations.size()))
         .file(model)
         .hint("the table names each with its reason and fix");
-  return settings.compile.strict ? refuse_host_operations(report) : Status();
+  return settings.options.flag("strict") ? refuse_host_operations(report) : Status();
 }
 
 Status run_doctor(const Settings& settings, Output& output, DiagnosticSink&) {
   nlohmann::ordered_json json;
   TextTable table({"Fact", "Value"});
-  for (const Fact& fact : doctor_facts()) {
+  for (const Fact& fact : doctor_facts(default_registry())) {
     json[fact.key] = fact.value;
     table.add({fact.label, fact.value});
   }

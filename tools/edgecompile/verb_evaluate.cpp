@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cli.h"
-#include "driver/evaluate.h"
+#include "evaluate/evaluate.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -126,8 +126,8 @@ std::string report_text(const EvaluateReport& report) {
 
 Status run_evaluate(const Settings& settings, Output& output, DiagnosticSink& sink) {
   EC_TRY(const EvaluateReport report,
-         evaluate_model(settings.arguments.front(), settings.evaluate, settings.compile, sink));
-  if (settings.json) output.json = evaluate_json(report);
+         evaluate_model(default_registry(), settings.arguments.front(), settings.options, sink));
+  if (settings.wants_json()) output.json = evaluate_json(report);
   if (!settings.quiet) output.text = report_text(report);
   return {};
 }

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli.h"
-#include "driver/inspect.h"
+#include "driver/jobs.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -69,43 +69,6 @@ std::string totals(const ModelSummary& s) {
   return out;
 }
 
-std::string layer_rows(const std::vector<edgetpu::LayerInfo>& layers, const char* what) {
-  std::string out;
-  for (const edgetpu::LayerInfo& layer : layers)
-    out += fmt::format("      {} {}: {}x{}x{} {}, {}, scale {}, zero point {}\n", what,
-                       printable(layer.name), layer.y, layer.x, layer.z, layer.data_type,
-                       format_bytes(layer.size_bytes), format_float(layer.scale), layer.zero_point);
-  return out;
-}
-
-std::string executable_text(const edgetpu::ExecutableInfo& e) {
-  std::string out = fmt::format(
-      "    {} for {}: {} parameters, {} instructions in {} bitstreams, {} scratch, {} of narrow "
-      "memory per tile, {} DMA hints, token {:016x}\n",
-      e.type, e.chip.empty() ? "an unnamed chip" : printable(e.chip),
-      format_bytes(e.parameter_bytes), format_bytes(e.instruction_bytes), e.bitstreams,
-      format_bytes(e.scratch_bytes), format_bytes(e.narrow_memory_bytes_per_tile), e.dma_hints,
-      e.caching_token);
-  return out + layer_rows(e.inputs, "input") + layer_rows(e.outputs, "output");
-}
-
-std::string edgetpu_text(const EdgeTpuSummary& summary) {
-  const edgetpu::CustomOpInfo& op = summary.op;
-  std::string out = fmt::format(
-      "\n  Edge TPU operator '{}'\n    parameters kept on the chip {}, sent at every inference {}, "
-      "instructions {}\n",
-      printable(summary.node), format_bytes(op.cached_bytes()), format_bytes(op.streamed_bytes()),
-      format_bytes(op.instruction_bytes()));
-  for (const edgetpu::PackageInfo& package : op.packages) {
-    out += fmt::format(
-        "    package of {} for runtime {} or later, compiler '{}'{}\n", format_bytes(package.bytes),
-        package.min_runtime_version, printable(package.compiler_version),
-        op.chip_ids.empty() ? "" : fmt::format(", chip {}", fmt::join(op.chip_ids, ", ")));
-    for (const edgetpu::ExecutableInfo& e : package.executables) out += executable_text(e);
-  }
-  return out;
-}
-
 std::string summary_text(const ModelSummary& s, int verbosity) {
   std::string out =
       fmt::format("{}: {} model '{}', {}, {} operations\n\n", printable(s.file), s.format,
@@ -118,7 +81,7 @@ std::string summary_text(const ModelSummary& s, int verbosity) {
       out +=
           fmt::format("    {}: {}\n", printable(key), printable(value, verbosity > 0 ? 2000 : 80));
   }
-  for (const EdgeTpuSummary& op : s.edgetpu) out += edgetpu_text(op);
+  for (const Inspection& inspection : s.device_code) out += inspection.text;
   if (verbosity > 0) out += "\n" + layer_table(s);
   return out;
 }
@@ -127,7 +90,8 @@ std::string summary_text(const ModelSummary& s, int verbosity) {
 
 Status run_inspect(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& file = settings.arguments.front();
-  EC_TRY(const ModelSummary summary, inspect_model(file, settings.compile, sink));
+  EC_TRY(const ModelSummary summary,
+         inspect_model(default_registry(), file, settings.options, sink));
   if (!settings.quiet) output.text = summary_text(summary, settings.verbosity);
   if (settings.json) output.json = summary_json(summary, true);
   return {};

@@ -1,26 +1,14 @@
-// explain, targets, passes, ops: what the tables of the compiler hold.
+// explain, completion, man, help: what the tables of the compiler hold.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli.h"
-#include "driver/targets.h"
-#include "ops/op_def.h"
+#include "driver/lists_json.h"
+#include "envelope.h"
 #include "support/strings.h"
 #include "terminal.h"
 
 namespace ec::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json code_json(const CodeInfo& info) {
-  return {{"code", code_id(info.code)},
-          {"name", info.name},
-          {"title", info.title},
-          {"explanation", info.explanation},
-          {"exit_code", info.exit_code}};
-}
 
 std::string errors_markdown() {
   std::string out =
@@ -42,15 +30,13 @@ Status run_explain(const Settings& settings, Output& output, DiagnosticSink&) {
     return {};
   }
   if (settings.arguments.empty()) {
-    Json list = Json::array();
     TextTable table({"Code", "Exit", "Title"});
     for (const CodeInfo& info : all_codes()) {
-      list.push_back(code_json(info));
       table.add({code_id(info.code), std::to_string(info.exit_code), std::string(info.title)});
       if (settings.quiet) output.text += code_id(info.code) + "\n";
     }
     if (!settings.quiet) output.text = table.text("");
-    output.json = Json{{"codes", std::move(list)}}.dump();
+    output.json = codes_json();
     return {};
   }
   const std::string& wanted = settings.arguments.front();
@@ -65,55 +51,40 @@ Status run_explain(const Settings& settings, Output& output, DiagnosticSink&) {
   }
   output.text = fmt::format("{}: {}\n\n{}\n\nExit code {}.\n", code_id(info->code), info->title,
                             info->explanation, info->exit_code);
-  output.json = code_json(*info).dump();
-  return {};
-}
-
-Status run_targets(const Settings& settings, Output& output, DiagnosticSink&) {
-  Json list = Json::array();
-  TextTable table({"Target", "Available", "Writes", "What it is"});
-  for (const TargetInfo& target : all_targets()) {
-    list.push_back({{"name", target.name},
-                    {"available", target.available},
-                    {"extension", target.extension},
-                    {"summary", target.summary}});
-    table.add({std::string(target.name), target.available ? "yes" : "not in this build",
-               std::string(target.extension), std::string(target.summary)});
-    if (settings.quiet && target.available) output.text += fmt::format("{}\n", target.name);
-  }
-  if (!settings.quiet) output.text = table.text("");
-  output.json = Json{{"targets", std::move(list)}}.dump();
+  output.json = code_json(*info);
   return {};
 }
 
 Status run_completion(const Settings& settings, Output& output, DiagnosticSink&) {
   EC_TRY(output.text, completion_script(settings.arguments.front()));
-  output.json = Json{{"script", output.text}}.dump();
+  output.json = json_text_object("script", output.text);
   return {};
 }
 
 Status run_man(const Settings&, Output& output, DiagnosticSink&) {
   output.text = man_page();
-  output.json = Json{{"page", output.text}}.dump();
+  output.json = json_text_object("page", output.text);
   return {};
 }
 
 Status run_help(const Settings& settings, Output& output, DiagnosticSink&) {
   if (settings.markdown) {
     output.text = cli_markdown();
+  } else if (settings.python_stubs) {
+    output.text = python_stubs();
   } else if (settings.arguments.empty()) {
     output.text = help_text();
   } else {
     const VerbDef* verb = find_verb(settings.arguments.front());
     if (!verb) {
       std::vector<std::string_view> known;
-      for (const VerbDef& def : all_verbs()) known.push_back(def.name);
+      for (const VerbDef& def : all_verbs()) known.push_back(def.name());
       return usage_error(fmt::format("unknown verb '{}'", printable(settings.arguments.front())),
                          did_you_mean(settings.arguments.front(), known));
     }
     output.text = help_text(*verb);
   }
-  output.json = Json{{"text", output.text}}.dump();
+  output.json = json_text_object("text", output.text);
   return {};
 }
 

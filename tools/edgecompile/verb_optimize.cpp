@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cli.h"
-#include "driver/compile.h"
+#include "driver/jobs.h"
 #include "placement_text.h"
 #include "quantize_text.h"
 #include "support/strings.h"
@@ -100,7 +100,7 @@ std::string operator_text(const CompileReport& report) {
 std::string segments_text(const CompileReport& report) {
   TextTable table({"Segment", "On the device", "On the CPU", "Parameters", "Latency", "Size"});
   for (const SegmentReport& segment : report.segments) {
-    const CheckReport& placed = segment.placement;
+    const PlacementReport& placed = segment.placement;
     table.add({printable(segment.output.filename().string(), 80), format_count(placed.native),
                format_count(placed.host), format_bytes(placed.estimate->parameter_bytes),
                format_ms(placed.estimate->latency_ms), format_bytes(segment.output_bytes)});
@@ -108,12 +108,20 @@ std::string segments_text(const CompileReport& report) {
   return "\n" + table.text();
 }
 
+std::string options_table(const std::vector<OptionReportRow>& options) {
+  TextTable table({"Option", "Value", "From"});
+  for (const OptionReportRow& row : options)
+    table.add({std::string(row.name), printable(row.value), std::string(row.source)});
+  return table.text();
+}
+
 std::string report_text(const CompileReport& report, int verbosity) {
   std::string out = report.operators.empty() ? change_table(report) : operator_text(report);
-  out += fmt::format("\n  read {}, passes {}", format_ms(report.load_ms),
+  out += fmt::format("\n  read {}, passes {}", format_ms(report.milliseconds("import")),
                      format_ms(report.passes.milliseconds));
   if (!report.output.empty()) {
-    out += fmt::format(", write {} (measured)\n  wrote {} ({})\n", format_ms(report.save_ms),
+    out += fmt::format(", write {} (measured)\n  wrote {} ({})\n",
+                       format_ms(report.milliseconds("commit")),
                        printable(report.output.string(), 1000), format_bytes(report.output_bytes));
   } else {
     out += " (measured)\n  nothing written: give a file with -o X.onnx or -o X.ecir\n";
@@ -124,11 +132,12 @@ std::string report_text(const CompileReport& report, int verbosity) {
   if (!report.segments.empty()) out += segments_text(report);
   if (report.quantization) out += quantize_text(*report.quantization);
   if (verbosity > 0) out += "\n" + pass_table(report.passes, verbosity);
+  if (verbosity > 1) out += "\n" + options_table(report.options);
   return out;
 }
 
 Status finish(const Settings& settings, const CompileReport& report, Output& output) {
-  if (settings.json) output.json = compile_json(report);
+  if (settings.wants_json()) output.json = compile_json(report);
   if (!settings.quiet) output.text = report_text(report, settings.verbosity);
   return {};
 }
@@ -137,21 +146,22 @@ Status finish(const Settings& settings, const CompileReport& report, Output& out
 
 Status run_optimize(const Settings& settings, Output& output, DiagnosticSink& sink) {
   EC_TRY(const CompileReport report,
-         optimize_model(settings.arguments.front(), settings.compile, sink));
+         optimize_model(default_registry(), settings.arguments.front(), settings.options, sink));
   return finish(settings, report, output);
 }
 
 Status run_quantize(const Settings& settings, Output& output, DiagnosticSink& sink) {
   EC_TRY(const CompileReport report,
-         quantize_model(settings.arguments.front(), settings.compile, sink));
+         quantize_model(default_registry(), settings.arguments.front(), settings.options, sink));
   return finish(settings, report, output);
 }
 
 Status run_compile(const Settings& settings, Output& output, DiagnosticSink& sink) {
+  const std::vector<ModelRef> models(settings.arguments.begin(), settings.arguments.end());
   EC_TRY(const std::vector<CompileReport> reports,
-         compile_models(settings.arguments, settings.compile, sink));
+         compile_models(default_registry(), models, settings.options, sink));
   if (reports.size() == 1) return finish(settings, reports.front(), output);
-  if (settings.json) output.json = compile_json(reports);
+  if (settings.wants_json()) output.json = compile_json(reports);
   if (settings.quiet) return {};
   int64_t on_chip = 0;
   for (const CompileReport& report : reports) {

@@ -9,7 +9,7 @@
 
 #include "cli.h"
 #include "driver/arrays.h"
-#include "driver/session.h"
+#include "driver/jobs.h"
 #include "inputs.h"
 #include "support/strings.h"
 #include "terminal.h"
@@ -139,14 +139,19 @@ Status run_all(Session& session, const std::vector<NamedValue>& inputs, RowWrite
 
 Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& model = settings.arguments.front();
-  if (!settings.compile.output.empty()) EC_CHECK_OK(make_directory(settings.compile.output));
-  EC_TRY(const OpenedSession opened, open_session(model, settings.compile, false, sink));
+  Options options = settings.options;
+  const std::string folder = options.text("output");
+  const bool all_tensors = options.flag("all-tensors");
+  if (all_tensors) options.set("reference", true);  // fused operations have no tensors inside
+  if (!folder.empty()) EC_CHECK_OK(make_directory(folder));
+  EC_TRY(const OpenedSession opened,
+         open_session(default_registry(), model, Verb::Run, options, sink));
   Session& session = *opened.session;
-  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(settings, session));
-  RowWriter writer(settings.compile.output);
+  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, session));
+  RowWriter writer(folder);
   double ms = 0;
-  if (Status status = settings.all_tensors ? run_all(session, inputs, writer, ms)
-                                           : run_outputs(session, inputs, writer, ms);
+  if (Status status = all_tensors ? run_all(session, inputs, writer, ms)
+                                  : run_outputs(session, inputs, writer, ms);
       !status.ok())
     return std::move(status).error().file(model);
 

@@ -68,6 +68,10 @@ Result<Blob> ExternalData::open(std::string_view location) {
     return Error(Code::ExternalDataInvalid,
                  "external data reference '" + shown + "' leaves the model's folder")
         .hint("keep the data file beside the model and refer to it by its plain name");
+  if (model_.empty())
+    return Error(Code::ExternalDataMissing,
+                 "the model was given as bytes and has no folder to find '" + shown + "' in")
+        .hint("give the model by its path");
   std::error_code error;
   const fs::path folder = model_.has_parent_path() ? model_.parent_path() : fs::path(".");
   const fs::path target = fs::canonical(folder / relative, error);

@@ -98,6 +98,11 @@ void Importer::add_inputs(const Graph& graph, Scope& scope) {
       scope.bind(info.name, Binding::poisoned());
       continue;
     }
+    if (const auto given = options_.input_values.find(std::string(info.name));
+        given != options_.input_values.end()) {
+      bind_value(info.name, *type, given->second, scope);
+      continue;
+    }
     inputs.push_back({std::string(info.name), std::move(*type)});
     names.push_back(info.name);
   }
@@ -106,6 +111,19 @@ void Importer::add_inputs(const Graph& graph, Scope& scope) {
   for (const Diagnostic& d : faults.diagnostics()) report(Error(d));
   for (size_t i = 0; i < inputs.size(); ++i)
     scope.bind(names[i], Binding::of(scope.graph().add_input(inputs[i].name, inputs[i].type)));
+}
+
+// An input whose value the user gave is a constant.
+void Importer::bind_value(std::string_view name, const TensorType& type, const InputValue& value,
+                          Scope& scope) {
+  Result<ec::Tensor*> made = add_input_constant(scope.graph(), std::string(name), type, value);
+  if (!made.ok()) {
+    report(std::move(made).error());
+    return scope.bind(name, Binding::poisoned());
+  }
+  scope.bind(name, Binding::of(*made));
+  scope.graph().metadata()[std::string(kInputValueKey) + std::string(name)] =
+      input_value_text(value);
 }
 
 void Importer::bind_initializers(const Graph& graph, Scope& scope) {

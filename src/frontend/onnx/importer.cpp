@@ -192,17 +192,16 @@ class OnnxFrontend : public Frontend {
  public:
   std::string_view name() const override { return "onnx"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  int probe(const ModelSource& source) const override {
+    const std::string_view text(reinterpret_cast<const char*>(source.bytes().bytes().data()), source.bytes().size());
     if (onnx::looks_like_model(text)) return 90;
-    return path.extension() == ".onnx" ? 20 : 0;
+    return source.extension() == ".onnx" ? 20 : 0;
   }
 
  private:
-  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
-                                              const ImportOptions& options,
-                                              DiagnosticSink& sink) const override {
-    return import_onnx(file, path, options, sink);
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
+    return import_onnx(source.bytes(), source.path(), options, sink);
   }
 };
 

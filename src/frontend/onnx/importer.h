@@ -70,6 +70,8 @@ class Importer {
   // import_graph.cpp
   std::unique_ptr<ec::Graph> import_main(const Frame& frame);
   void add_inputs(const Graph& graph, Scope& scope);
+  void bind_value(std::string_view name, const TensorType& type, const InputValue& value,
+                  Scope& scope);
   void bind_initializers(const Graph& graph, Scope& scope);
   void import_nodes(const NodeList& list, Scope& scope, const Frame& frame);
   void add_outputs(const Graph& graph, Scope& scope);

@@ -1,6 +1,9 @@
 // Recurrent layers. The IR's ops keep TFLite's operands; what differs is the single step (LSTM,
 // RNN), which becomes a sequence of one, and the two directions, which become two ops.
+#include <algorithm>
+
 #include "formats/tflite/check_tensor.h"
+#include "frontend/tflite/importer.h"
 #include "frontend/tflite/table.h"
 #include "frontend/tflite/types.h"
 
@@ -27,12 +30,38 @@ void set_intermediates(const OpContext& ctx, LstmSequenceAttrs& attrs) {
   }
 }
 
-// The result of a recurrent op has the operator's parameters also where reshaping follows.
+// The operator's inputs that are its states; the op has the new states as further results.
+using States = std::initializer_list<size_t>;
+constexpr States kLstmStates = {18, 19}, kCellState = {4};
+
+// The op with its first result. Variables among the states get the values after the last step.
 Result<ec::Tensor*> add_recurrent(OpContext& ctx, OpKind kind, std::vector<ec::Tensor*> inputs,
-                                  Attrs attrs) {
-  EC_TRY(ec::Tensor * y, ctx.add(kind, std::move(inputs), std::move(attrs)));
+                                  Attrs attrs, States states) {
+  const auto is_state = [&](size_t i) {
+    return ctx.has(i) && ctx.importer().is_state(ctx.scope(), ctx.input_index(i));
+  };
+  const bool keeps = std::any_of(states.begin(), states.end(), is_state);
+  EC_TRY(Operation * op,
+         ctx.add_op(kind, std::move(inputs), std::move(attrs), keeps ? states.size() + 1 : 1));
+  ec::Tensor* y = op->output(0);
+  // The result has the operator's parameters also where reshaping follows.
   if (is_integer(y->dtype())) ctx.graph().set_quant(y, ctx.out_quant());
+  size_t result = 1;
+  for (const size_t i : states) {
+    if (keeps && ctx.has(i)) {
+      ctx.graph().set_quant(op->output(result), ctx.in(i)->type().quant);
+      if (is_state(i))
+        ctx.importer().assign_variable_tensor(ctx.scope(), ctx.input_index(i), op->output(result));
+    }
+    ++result;
+  }
   return y;
+}
+
+// The same for operators whose only output is that result.
+Status finish_recurrent(OpContext& ctx, OpKind kind, Attrs attrs, States states) {
+  EC_TRY(ec::Tensor * y, add_recurrent(ctx, kind, ctx.tensors(), std::move(attrs), states));
+  return ctx.set(0, y);
 }
 
 Status unidirectional_lstm(OpContext& ctx) {
@@ -45,7 +74,7 @@ Status unidirectional_lstm(OpContext& ctx) {
   attrs.diagonal_recurrent = options.diagonal_recurrent_tensors();
   attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
   set_intermediates(ctx, attrs);
-  return ctx.finish(OpKind::LstmSequence, ctx.tensors(), attrs);
+  return finish_recurrent(ctx, OpKind::LstmSequence, attrs, kLstmStates);
 }
 
 Status lstm(OpContext& ctx) {
@@ -60,7 +89,8 @@ Status lstm(OpContext& ctx) {
   set_intermediates(ctx, attrs);
   std::vector<ec::Tensor*> inputs = ctx.tensors();
   EC_TRY(inputs[0], ctx.unsqueeze(inputs[0], std::vector<int64_t>{1}));
-  EC_TRY(ec::Tensor * y, add_recurrent(ctx, OpKind::LstmSequence, std::move(inputs), attrs));
+  EC_TRY(ec::Tensor * y,
+         add_recurrent(ctx, OpKind::LstmSequence, std::move(inputs), attrs, kLstmStates));
   EC_TRY(y, ctx.squeeze(y, std::vector<int64_t>{1}));
   return ctx.set(0, y);
 }
@@ -88,10 +118,12 @@ Status bidirectional_lstm(OpContext& ctx) {
   ReverseAttrs time;
   time.axes = {attrs.time_major ? 0 : 1};
   EC_TRY(ec::Tensor * forward,
-         add_recurrent(ctx, OpKind::LstmSequence, direction_inputs(ctx, ctx.in(0), 1, 35), attrs));
+         add_recurrent(ctx, OpKind::LstmSequence, direction_inputs(ctx, ctx.in(0), 1, 35), attrs,
+                       {35, 36}));
   EC_TRY(ec::Tensor * turned, ctx.add(OpKind::Reverse, {ctx.in(0)}, time));
   EC_TRY(ec::Tensor * backward,
-         add_recurrent(ctx, OpKind::LstmSequence, direction_inputs(ctx, turned, 18, 37), attrs));
+         add_recurrent(ctx, OpKind::LstmSequence, direction_inputs(ctx, turned, 18, 37), attrs,
+                       {37, 38}));
   EC_TRY(backward, ctx.add(OpKind::Reverse, {backward}, time));
   if (options.merge_outputs()) {
     AxisAttrs last;
@@ -108,7 +140,7 @@ Status unidirectional_rnn(OpContext& ctx) {
   EC_CHECK_OK(set_activation(ctx, options.fused_activation_function(), attrs));
   attrs.time_major = options.time_major();
   attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
-  return ctx.finish(OpKind::RnnSequence, ctx.tensors(), attrs);
+  return finish_recurrent(ctx, OpKind::RnnSequence, attrs, kCellState);
 }
 
 Status rnn(OpContext& ctx) {
@@ -118,7 +150,8 @@ Status rnn(OpContext& ctx) {
   attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
   std::vector<ec::Tensor*> inputs = ctx.tensors();
   EC_TRY(inputs[0], ctx.unsqueeze(inputs[0], std::vector<int64_t>{1}));
-  EC_TRY(ec::Tensor * y, add_recurrent(ctx, OpKind::RnnSequence, std::move(inputs), attrs));
+  EC_TRY(ec::Tensor * y,
+         add_recurrent(ctx, OpKind::RnnSequence, std::move(inputs), attrs, kCellState));
   EC_TRY(y, ctx.squeeze(y, std::vector<int64_t>{1}));
   return ctx.set(0, y);
 }
@@ -129,7 +162,7 @@ Status svdf(OpContext& ctx) {
   EC_CHECK_OK(set_activation(ctx, options.fused_activation_function(), attrs));
   attrs.rank = options.rank();
   attrs.asymmetric_quantize_inputs = options.asymmetric_quantize_inputs();
-  return ctx.finish(OpKind::Svdf, ctx.tensors(), attrs);
+  return finish_recurrent(ctx, OpKind::Svdf, attrs, kCellState);
 }
 
 constexpr Arity k1{1, 1}, kLstm{1, 24};

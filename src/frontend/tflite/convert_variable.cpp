@@ -1,5 +1,6 @@
 // Variables. A handle names one; within a run its value is whatever was assigned last, so reads
-// become that tensor. A run starts from the values that CALL_ONCE assigns.
+// become that tensor. The first run starts from the values that CALL_ONCE assigns, later ones from
+// what the run before assigned last.
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/table.h"
 #include "support/strings.h"
@@ -26,7 +27,7 @@ Result<std::string> key_of(const OpContext& ctx) {
 
 Status read_variable(OpContext& ctx) {
   EC_TRY(const std::string key, key_of(ctx));
-  ec::Tensor* value = ctx.importer().variable(key);
+  EC_TRY(ec::Tensor * value, ctx.importer().read_variable(key, ctx.location()));
   if (value == nullptr)
     return ctx.fail(Code::UndefinedName,
                     "variable '" + printable(key) + "' is read before it is assigned");
@@ -36,11 +37,7 @@ Status read_variable(OpContext& ctx) {
 Status assign_variable(OpContext& ctx) {
   EC_TRY(const std::string key, key_of(ctx));
   if (!ctx.has(1)) return ctx.fail(Code::UnsupportedType, "the value is no tensor");
-  ec::Tensor*& value = ctx.importer().variable(key);
-  // The first value is what CALL_ONCE assigns; later ones would have to outlive the run.
-  if (value != nullptr)
-    ctx.importer().warn_of_state("variable '" + printable(key) + "'", ctx.location());
-  value = ctx.in(1);
+  ctx.importer().assign_variable(key, ctx.in(1));
   return {};
 }
 
@@ -50,7 +47,9 @@ Status call_once(OpContext& ctx) {
     return ctx.unsupported("CALL_ONCE in subgraphs of IF and WHILE is not supported");
   const std::vector<uint32_t> called = ctx.importer().file().called_subgraphs(ctx.source());
   if (called.size() != 1) return ctx.fail(Code::BadAttribute, "the options are missing");
+  ctx.importer().set_initialising(true);
   if (!ctx.importer().inline_subgraph(called[0], ctx.graph(), true, {})) ctx.poison();
+  ctx.importer().set_initialising(false);
   return {};
 }
 

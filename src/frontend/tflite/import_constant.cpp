@@ -64,13 +64,6 @@ Result<ec::Tensor*> Importer::add_initial_state(Scope& scope, const Tensor& tens
   return scope.graph.add_constant(std::move(name), type, std::move(buffer).to_blob());
 }
 
-Result<ec::Tensor*> Importer::own_state(Scope& scope, const std::string& key,
-                                        const ec::TensorType& type, Blob initial,
-                                        const Location& location) {
-  warn_of_state("the state '" + key + "'", location);
-  return scope.graph.add_constant(key, type, std::move(initial));
-}
-
 bool Importer::is_defined(const Scope& scope, int32_t index) const {
   const auto at = static_cast<size_t>(index);
   const Tensor& tensor = scope.tensor(index);
@@ -97,10 +90,9 @@ ec::Tensor* Importer::value(Scope& scope, int32_t index, const Location& reader)
     return fail(Error(Code::UndefinedName,
                       tensor_label(scope.source, index) + " is read and never computed"));
   Result<ec::Tensor*> made = tensor.is_variable()
-                                 ? add_initial_state(scope, tensor, source_name(tensor))
+                                 ? add_variable_tensor(scope, index, reader)
                                  : add_constant(scope, tensor, source_name(tensor));
   if (!made.ok()) return fail(std::move(made).error());
-  if (tensor.is_variable()) warn_of_state("the state " + tensor_label(scope.source, index), reader);
   return scope.values[at] = *made;
 }
 

@@ -1,6 +1,7 @@
 // Subgraphs: inputs, operators in order, outputs; the main one and those that operators call.
 #include <algorithm>
 
+#include "frontend/default_sizes.h"
 #include "frontend/input_shapes.h"
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/limits.h"
@@ -20,11 +21,18 @@ std::string_view signature_name(const Maps* maps, int32_t tensor) {
   return {};
 }
 
-// Sizes that the signature leaves open become symbols, named after the input.
-void open_dims(const Tensor& tensor, const std::string& input, ec::TensorType& type) {
+// Sizes that the signature leaves open become symbols, named after the input. The shape that the
+// file has beside the signature is the default.
+void open_dims(const Tensor& tensor, const std::string& input, ec::TensorType& type,
+               ec::Graph& graph) {
+  const Shape fixed = *type.shape;
   for (uint32_t i = 0; i < size_of(tensor.shape_signature()); ++i)
     if (tensor.shape_signature()->Get(i) < 0)
       (*type.shape)[i] = Dim::symbol(input + "_dim" + std::to_string(i));
+  if (type.shape->is_static()) return;
+  std::string text;
+  for (const Dim& dim : fixed) text += (text.empty() ? "" : "x") + dim.text();
+  graph.metadata()[std::string(kDefaultShapeKey) + input] = text;
 }
 
 std::string range_text(const Arity& arity) {
@@ -60,9 +68,12 @@ std::unique_ptr<ec::Graph> Importer::import_main() {
   const std::string_view name = text_of(source.name()).substr(0, kMaxNameLength);
   auto graph = std::make_unique<ec::Graph>(name.empty() ? "main" : std::string(name));
   Scope scope(*graph, source, true);
+  states_.emplace(*graph);
   add_inputs(scope);
   import_operators(scope);
   add_outputs(scope);
+  if (errors_ == 0)
+    if (auto kept = states_->finish(); !kept.ok()) report(std::move(kept).error());
   return graph;
 }
 
@@ -87,16 +98,19 @@ void Importer::add_inputs(Scope& scope) {
     if (name.empty()) name = source_name(tensor);
     if (name.empty()) name = "input" + std::to_string(i);
     ec::TensorType type = declared_type(tensor, *dtype);
-    open_dims(tensor, name, type);
+    open_dims(tensor, name, type, scope.graph);
     inputs.push_back({std::move(name), std::move(type)});
     indices.push_back(index);
   }
   DiagnosticSink faults;
   apply_input_options(inputs, options_, faults);
   for (const Diagnostic& d : faults.diagnostics()) report(Error(d));
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
     scope.values[static_cast<size_t>(indices[i])] =
         scope.graph.add_input(inputs[i].name, inputs[i].type);
+    if (inputs[i].type.is_static())
+      scope.graph.metadata().erase(std::string(kDefaultShapeKey) + inputs[i].name);
+  }
 }
 
 void Importer::add_outputs(Scope& scope) {

@@ -146,16 +146,21 @@ class TfliteFrontend : public Frontend {
  public:
   std::string_view name() const override { return "tflite"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    if (tflite::ModelFile::looks_like(head)) return 95;
-    return path.extension() == ".tflite" ? 20 : 0;
+  std::optional<DetectedFormat> explain(const ModelSource& source) const override {
+    const auto bytes = source.bytes().bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.size() < 8 || text.substr(4, 4) != "TFL3") return std::nullopt;
+    return DetectedFormat{"a TFLite model", "copy or convert the file again: it is cut off"};
+  }
+  int probe(const ModelSource& source) const override {
+    if (tflite::ModelFile::looks_like(source.bytes().bytes())) return 95;
+    return source.extension() == ".tflite" ? 20 : 0;
   }
 
  private:
-  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
-                                              const ImportOptions& options,
-                                              DiagnosticSink& sink) const override {
-    return import_tflite(file, path, options, sink);
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
+    return import_tflite(source.bytes(), source.path(), options, sink);
   }
 };
 

@@ -11,6 +11,7 @@
 
 #include "formats/tflite/model_file.h"
 #include "frontend/frontend.h"
+#include "frontend/state_builder.h"
 #include "frontend/tflite/scope.h"
 #include "ir/graph.h"
 
@@ -43,14 +44,24 @@ class Importer {
                                                           bool is_main,
                                                           const std::vector<ec::Tensor*>& inputs);
 
-  // Variables by key; null: not assigned yet.
-  ec::Tensor*& variable(const std::string& key) { return variables_[key]; }
+  // --- state that outlives a run
+  // ------------------------------------------------------------------ The value of a variable of
+  // VAR_HANDLE at this point; null: nothing was assigned yet.
+  Result<ec::Tensor*> read_variable(const std::string& key, const Location& location);
+  void assign_variable(const std::string& key, ec::Tensor* value);
+  // What is assigned while this is set are the values before the first run (CALL_ONCE).
+  void set_initialising(bool on) { initialising_ = on; }
+  // Whether the tensor is a variable whose value outlives a run: read before, in the model's own
+  // graph. Nested subgraphs of IF and WHILE have none.
+  bool is_state(const Scope& scope, int32_t index) const;
+  // A tensor with is_state() gets a new value; it is seen by later operators and runs.
+  void assign_variable_tensor(Scope& scope, int32_t index, ec::Tensor* value);
   // State that an operator keeps inside itself, without a tensor in the file: its value at the
   // start of the run, and the value that the next run starts from. `key` tells the operator's
   // states apart. Both need Scope::is_main.
   Result<ec::Tensor*> own_state(Scope& scope, const std::string& key, const ec::TensorType& type,
                                 Blob initial, const Location& location);
-  void assign_own_state(const std::string&, ec::Tensor*) {}  // every run starts anew
+  void assign_own_state(const std::string& key, ec::Tensor* value) { states_->assign(key, value); }
   // Says once that `what` does not outlive a run.
   void warn_of_state(const std::string& what, const Location& location);
 
@@ -87,6 +98,7 @@ class Importer {
   // import_constant.cpp
   Result<ec::Tensor*> add_constant(Scope& scope, const Tensor& tensor, std::string name);
   Result<ec::Tensor*> add_initial_state(Scope& scope, const Tensor& tensor, std::string name);
+  Result<ec::Tensor*> add_variable_tensor(Scope& scope, int32_t index, const Location& reader);
   Result<Blob> constant_bytes(const Tensor& tensor, const Blob& data, DType dtype);
 
   const Blob blob_;
@@ -94,7 +106,10 @@ class Importer {
   const ImportOptions& options_;
   DiagnosticSink& sink_;
   std::optional<ModelFile> file_;
-  std::map<std::string, ec::Tensor*> variables_;
+  std::map<std::string, ec::Tensor*> variables_;  // initial values, and those that are not kept
+  std::set<std::string> initial_variables_;       // those whose value CALL_ONCE assigned
+  std::optional<StateBuilder> states_;
+  bool initialising_ = false;
   std::vector<MissingOp> missing_ops_;
   std::set<std::string> warned_once_;
   size_t errors_ = 0;

@@ -51,6 +51,7 @@ Status reduce_sum(KernelContext& ctx);
 Status reduce_mean(KernelContext& ctx);
 Status reduce_prod(KernelContext& ctx);
 Status avg_pool(KernelContext& ctx);
+Status global_avg_pool(KernelContext& ctx);
 
 Status lstm_sequence(KernelContext& ctx);
 Status svdf(KernelContext& ctx);

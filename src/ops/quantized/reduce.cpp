@@ -10,9 +10,8 @@
 namespace ec::quantized {
 namespace {
 
-// For each element of x the place of its result, in order of x.
-template <class F>
-Status for_each_reduced(KernelContext& ctx, F&& f) {
+// By dimension: whether a reduction goes over it.
+Result<std::vector<bool>> reduced_dimensions(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
   const auto& attrs = ctx.attrs<ReduceAttrs>();
   std::vector<bool> reduced(x.rank(), !ctx.has(1));
@@ -26,6 +25,13 @@ Status for_each_reduced(KernelContext& ctx, F&& f) {
       reduced[static_cast<size_t>(a)] = true;
     }
   }
+  return reduced;
+}
+
+// Calls f(index of an element, index of its result) for all elements of x in order.
+template <class F>
+Status for_each_reduced(KernelContext& ctx, const std::vector<bool>& reduced, F&& f) {
+  const ConstView& x = ctx.input(0);
   std::vector<int64_t> strides(x.rank(), 0);
   int64_t step = 1;
   for (size_t d = x.rank(); d-- > 0;)
@@ -51,7 +57,7 @@ Status for_each_reduced(KernelContext& ctx, F&& f) {
   return {};
 }
 
-Status sum_or_mean(KernelContext& ctx, bool mean) {
+Status sum_or_mean(KernelContext& ctx, const std::vector<bool>& reduced, bool mean) {
   EC_TRY(const Params in, input_params(ctx, 0));
   EC_TRY(const Params out, output_params(ctx));
   const DType dtype = ctx.input(0).dtype;
@@ -61,7 +67,7 @@ Status sum_or_mean(KernelContext& ctx, bool mean) {
   if (y.count() == 0) return {};
   const Reader<int64_t> x(ctx.input(0));
   std::vector<int64_t> sums(static_cast<size_t>(y.count()), 0);
-  EC_CHECK_OK(for_each_reduced(ctx, [&](size_t from, size_t to) { sums[to] += x[from]; }));
+  EC_CHECK_OK(for_each_reduced(ctx, reduced, [&](size_t from, size_t to) { sums[to] += x[from]; }));
   const int64_t count = ctx.input(0).count() / y.count();
   Multiplier m = quantize_multiplier(in.scale / out.scale);
   if (mean && count > 0) {
@@ -93,8 +99,24 @@ void average_pixel(const T* x, int64_t channels, std::span<const int64_t> pixels
 
 }  // namespace
 
-Status reduce_sum(KernelContext& ctx) { return sum_or_mean(ctx, false); }
-Status reduce_mean(KernelContext& ctx) { return sum_or_mean(ctx, true); }
+Status reduce_sum(KernelContext& ctx) {
+  EC_TRY(const std::vector<bool> reduced, reduced_dimensions(ctx));
+  return sum_or_mean(ctx, reduced, false);
+}
+Status reduce_mean(KernelContext& ctx) {
+  EC_TRY(const std::vector<bool> reduced, reduced_dimensions(ctx));
+  return sum_or_mean(ctx, reduced, true);
+}
+
+// The mean over all dimensions but batch and channels.
+Status global_avg_pool(KernelContext& ctx) {
+  const size_t rank = ctx.input(0).rank();
+  const bool last = ctx.attrs<GlobalPoolAttrs>().layout == Layout::ChannelsLast;
+  std::vector<bool> reduced(rank, true);
+  reduced[0] = false;
+  reduced[last ? rank - 1 : 1] = false;
+  return sum_or_mean(ctx, reduced, true);
+}
 
 // After each factor the product is scaled back, so that it does not overflow.
 Status reduce_prod(KernelContext& ctx) {
@@ -110,7 +132,8 @@ Status reduce_prod(KernelContext& ctx) {
   const Reader<int64_t> x(ctx.input(0));
   std::vector<int64_t> products(static_cast<size_t>(y.count()), 0);
   std::vector<bool> begun(products.size(), false);
-  EC_CHECK_OK(for_each_reduced(ctx, [&](size_t from, size_t to) {
+  EC_TRY(const std::vector<bool> reduced, reduced_dimensions(ctx));
+  EC_CHECK_OK(for_each_reduced(ctx, reduced, [&](size_t from, size_t to) {
     const int64_t value = x[from] - in.zero_point;
     products[to] = begun[to] ? multiply_wide(products[to] * value, m) : value;
     begun[to] = true;

@@ -114,7 +114,7 @@ Result<int64_t> count_samples(const npy::Array& array, const ModelInput& input) 
   };
   const size_t rank = expected.size();
   if (got == expected) return 1;
-  // Without the batch of one.
+  // The input's shape without its batch of one.
   if (rank > 0 && got.size() + 1 == rank && expected[0] == 1 && ends_with(0, 1)) return 1;
   if (got.size() == rank + 1 && got[0] > 0 && ends_with(1, 0)) return got[0];
   if (rank > 0 && got.size() == rank && expected[0] > 0 && got[0] > 0 &&

@@ -28,14 +28,14 @@ Result<Value> channels_last(const Value& value) {
 
 class ChannelsLastSource final : public SampleSource {
  public:
-  ChannelsLastSource(SampleSource& source, std::vector<bool> turned)
-      : source_(source), turned_(std::move(turned)) {}
+  ChannelsLastSource(SampleSource& source, std::vector<bool> transposed)
+      : source_(source), transposed_(std::move(transposed)) {}
   size_t size() const override { return source_.size(); }
   std::string name(size_t index) const override { return source_.name(index); }
   Result<std::vector<Value>> read(size_t index) override {
     EC_TRY(std::vector<Value> values, source_.read(index));
     for (size_t i = 0; i < values.size(); ++i)
-      if (turned_[i]) {
+      if (transposed_[i]) {
         EC_TRY(values[i], channels_last(values[i]));
       }
     return values;
@@ -43,14 +43,14 @@ class ChannelsLastSource final : public SampleSource {
 
  private:
   SampleSource& source_;
-  std::vector<bool> turned_;
+  std::vector<bool> transposed_;
 };
 
 }  // namespace
 
 std::unique_ptr<SampleSource> channels_last_samples(SampleSource& source,
-                                                    std::vector<bool> turned) {
-  return std::make_unique<ChannelsLastSource>(source, std::move(turned));
+                                                    std::vector<bool> transposed) {
+  return std::make_unique<ChannelsLastSource>(source, std::move(transposed));
 }
 
 }  // namespace ec::quantize

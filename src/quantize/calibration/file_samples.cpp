@@ -33,34 +33,34 @@ class FileSource final : public SampleSource {
 
   bool holds_pictures() const override {
     return std::none_of(samples_.begin(), samples_.end(), [](const FileSample& sample) {
-      return holds_arrays(file_kind(sample.parts[0].path));
+      return holds_arrays(file_kind(sample.values[0].path));
     });
   }
 
   std::string name(size_t index) const override {
     const FileSample& sample = samples_[index];
-    const std::string path = sample.parts[0].path.string();
+    const std::string path = sample.values[0].path.string();
     return sample.index < 0 ? path : fmt::format("{}[{}]", path, sample.index);
   }
 
   Result<std::optional<int64_t>> label(size_t index) override {
-    const std::optional<LabelPart>& part = samples_[index].label;
-    if (!part) return std::optional<int64_t>();
-    Result<int64_t> value = read_label(*part);
-    if (!value) return std::move(value).error().file(part->place.path.string());
+    const std::optional<LabelLocation>& label = samples_[index].label;
+    if (!label) return std::optional<int64_t>();
+    Result<int64_t> value = read_label(*label);
+    if (!value) return std::move(value).error().file(label->location.path.string());
     return std::optional(*value);
   }
 
   Result<std::vector<Value>> read(size_t index) override {
     std::vector<Value> values(inputs_.size());
-    for (const SamplePart& part : samples_[index].parts) {
-      Result<Value> value = read_part(part);
+    for (const ValueLocation& location : samples_[index].values) {
+      Result<Value> value = read_value(location);
       if (!value)
         return std::move(value)
             .error()
-            .file(part.path.string())
+            .file(location.path.string())
             .note(fmt::format("sample '{}'", printable(name(index))));
-      values[part.input] = std::move(*value);
+      values[location.input] = std::move(*value);
     }
     return values;
   }
@@ -80,55 +80,56 @@ class FileSource final : public SampleSource {
     std::vector<int64_t> values;
   };
 
-  Result<Value> read_part(const SamplePart& part) {
-    const ModelInput& input = inputs_[part.input];
-    if (!holds_arrays(file_kind(part.path))) {
+  Result<Value> read_value(const ValueLocation& location) {
+    const ModelInput& input = inputs_[location.input];
+    if (!holds_arrays(file_kind(location.path))) {
       EC_TRY(const ImageForm form, image_form(input, preprocessing_));
-      EC_TRY(const image::Image picture, image::load(part.path));
+      EC_TRY(const image::Image picture, image::load(location.path));
       return preprocess(picture, form, preprocessing_);
     }
-    OpenArray& open = open_[part.input];
-    if (open.path != part.path || open.name != part.array || open.item != part.item) {
-      EC_TRY(npy::Array array, load_array(part));
-      open = {part.path, part.array, part.item, std::move(array)};
+    OpenArray& open = open_[location.input];
+    if (open.path != location.path || open.name != location.array || open.item != location.item) {
+      EC_TRY(npy::Array array, load_array(location));
+      open = {location.path, location.array, location.item, std::move(array)};
     }
     EC_TRY(const int64_t count, count_samples(open.array, input));
-    if (part.row >= count)
+    if (location.row >= count)
       return Error(Code::BadCalibrationData, "the array has changed while it was read");
-    return sample_at(open.array, input, part.row);
+    return sample_at(open.array, input, location.row);
   }
 
-  Result<int64_t> read_label(const LabelPart& part) {
-    const SamplePart& place = part.place;
+  Result<int64_t> read_label(const LabelLocation& label) {
+    const ValueLocation& location = label.location;
     OpenLabels& open = open_labels_;
-    if (open.path != place.path || open.name != place.array || open.item != place.item) {
-      EC_TRY(const npy::Array array, load_array(place));
+    if (open.path != location.path || open.name != location.array || open.item != location.item) {
+      EC_TRY(const npy::Array array, load_array(location));
       EC_TRY(std::vector<int64_t> values, label_values(array));
-      open = {place.path, place.array, place.item, std::move(values)};
+      open = {location.path, location.array, location.item, std::move(values)};
     }
-    if (static_cast<int64_t>(open.values.size()) != part.count)
+    if (static_cast<int64_t>(open.values.size()) != label.count)
       return Error(Code::BadCalibrationData,
-                   fmt::format("{} labels for {} samples", open.values.size(), part.count))
+                   fmt::format("{} labels for {} samples", open.values.size(), label.count))
           .hint("give one label for each sample, in their order");
-    return open.values[static_cast<size_t>(place.row)];
+    return open.values[static_cast<size_t>(location.row)];
   }
 
-  Result<npy::Array> load_array(const SamplePart& part) {
-    const ModelInput& input = inputs_[part.input];
-    switch (file_kind(part.path)) {
+  Result<npy::Array> load_array(const ValueLocation& location) {
+    const ModelInput& input = inputs_[location.input];
+    switch (file_kind(location.path)) {
       case FileKind::Npz:
-        return npy::load_from_npz(
-            part.path, part.array.empty() && inputs_.size() > 1 ? input.name : part.array);
+        return npy::load_from_npz(location.path, location.array.empty() && inputs_.size() > 1
+                                                     ? input.name
+                                                     : location.array);
       case FileKind::Raw:
-        return load_raw(part.path, input);
+        return load_raw(location.path, input);
       case FileKind::Torch:
-        if (torch_ == nullptr || torch_path_ != part.path) {
-          EC_TRY(torch_, TorchFile::open(part.path));
-          torch_path_ = part.path;
+        if (torch_ == nullptr || torch_path_ != location.path) {
+          EC_TRY(torch_, TorchFile::open(location.path));
+          torch_path_ = location.path;
         }
-        return torch_->read(part.item);
+        return torch_->read(location.item);
       default:
-        return npy::load(part.path);
+        return npy::load(location.path);
     }
   }
 
@@ -187,7 +188,7 @@ Status SampleCollector::add_listed(const ListedSample& listed, const fs::path& l
       return fault(fmt::format("'{}' cannot be the value of one input",
                                printable(file.path.filename().string())));
     given[*input] = true;
-    sample.parts.push_back({*input, file.path, {}, 0, 0});
+    sample.values.push_back({*input, file.path, {}, 0, 0});
   }
   for (size_t i = 0; i < given.size(); ++i)
     if (!given[i]) return fault(fmt::format("no value for input '{}'", printable(inputs_[i].name)));
@@ -223,10 +224,10 @@ Status SampleCollector::need_single_input(const fs::path& path) const {
 
 Status SampleCollector::add_npz(const fs::path& path) {
   EC_TRY(std::vector<std::string> names, npy::npz_names(path));
-  std::optional<SamplePart> labels;
+  std::optional<ValueLocation> labels;
   for (size_t i = 0; i < names.size() && names.size() > inputs_.size(); ++i)
     if (is_label_name(names[i]) && !find_input(names[i])) {
-      labels = SamplePart{0, path, names[i], 0, 0};
+      labels = ValueLocation{0, path, names[i], 0, 0};
       names.erase(names.begin() + static_cast<int64_t>(i));
       break;
     }
@@ -252,8 +253,8 @@ Status SampleCollector::add_torch(const fs::path& path) {
       EC_TRY(npy::Array array, file->describe(entry.tensor));
       arrays.push_back({entry.name, entry.tensor, std::move(array)});
     }
-    std::optional<SamplePart> labels;
-    if (records[i].label) labels = SamplePart{0, path, {}, *records[i].label, 0};
+    std::optional<ValueLocation> labels;
+    if (records[i].label) labels = ValueLocation{0, path, {}, *records[i].label, 0};
     Status added = add_arrays(path, arrays, records.size() > 1, labels);
     if (!added) return std::move(added).error().note(fmt::format("element {} of the file", i));
   }
@@ -283,11 +284,11 @@ Result<const SampleCollector::Candidate*> SampleCollector::candidate_for(
 }
 
 Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candidate>& arrays,
-                                   bool several, const std::optional<SamplePart>& labels) {
+                                   bool several, const std::optional<ValueLocation>& labels) {
   if (arrays.empty())
     return Error(Code::BadCalibrationData, "the file holds no arrays")
         .hint("give one array for each input, by its name");
-  std::vector<SamplePart> parts;
+  std::vector<ValueLocation> locations;
   int64_t rows = -1;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     EC_TRY(const Candidate* chosen, candidate_for(i, arrays));
@@ -298,18 +299,18 @@ Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candi
                                printable(inputs_[i].name), count, rows))
           .hint("give every input the same number of samples");
     rows = count;
-    parts.push_back({i, path, chosen->name, chosen->item, 0});
+    locations.push_back({i, path, chosen->name, chosen->item, 0});
   }
   // Elements of a list are numbered on from those before.
   int64_t first = 0;
-  if (several && !samples_.empty() && samples_.back().parts[0].path == path)
+  if (several && !samples_.empty() && samples_.back().values[0].path == path)
     first = samples_.back().index + 1;
   for (int64_t row = 0; row < rows; ++row) {
-    for (SamplePart& part : parts) part.row = row;
-    samples_.push_back({parts, several || rows > 1 ? first + row : -1, std::nullopt});
+    for (ValueLocation& location : locations) location.row = row;
+    samples_.push_back({locations, several || rows > 1 ? first + row : -1, std::nullopt});
     if (!labels) continue;
-    LabelPart& label = samples_.back().label.emplace(LabelPart{*labels, rows});
-    label.place.row = row;
+    LabelLocation& label = samples_.back().label.emplace(LabelLocation{*labels, rows});
+    label.location.row = row;
   }
   return {};
 }

@@ -14,28 +14,28 @@
 
 namespace ec::quantize {
 
-// Of the value of one input in one sample.
-struct SamplePart {
+// Where the value of one input of a sample is stored.
+struct ValueLocation {
   size_t input = 0;
   std::filesystem::path path;
-  std::string array;  // of a .npz file
-  uint32_t item = 0;  // tensor of a .pt file
+  std::string array;  // name in a .npz file
+  uint32_t item = 0;  // tensor in a .pt file
   int64_t row = 0;
 };
 
-// The class of a sample: one of as many as the arrays beside it have rows.
-struct LabelPart {
-  SamplePart place;
+// Where the label of a sample is stored: in an array with as many labels as the inputs have rows.
+struct LabelLocation {
+  ValueLocation location;
   int64_t count = 1;
 };
 
 struct FileSample {
-  std::vector<SamplePart> parts;
-  int64_t index = -1;  // in its file; -1: the file is this one sample
-  std::optional<LabelPart> label;
+  std::vector<ValueLocation> values;  // one for each input
+  int64_t index = -1;                 // in its file; -1: the file is this one sample
+  std::optional<LabelLocation> label;
 };
 
-// Sorts files into samples. Headers of arrays are read, pictures are not.
+// Sorts files into samples. Headers of arrays are read, images are not.
 class SampleCollector {
  public:
   explicit SampleCollector(const std::vector<ModelInput>& inputs) : inputs_(inputs) {}
@@ -59,7 +59,7 @@ class SampleCollector {
   Status add_torch(const std::filesystem::path& path);
   // The arrays of all inputs: a sample, or as many as they have rows.
   Status add_arrays(const std::filesystem::path& path, const std::vector<Candidate>& arrays,
-                    bool several, const std::optional<SamplePart>& labels);
+                    bool several, const std::optional<ValueLocation>& labels);
   Result<const Candidate*> candidate_for(size_t input, const std::vector<Candidate>& arrays) const;
 
   const std::vector<ModelInput>& inputs_;

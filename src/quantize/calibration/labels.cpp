@@ -24,7 +24,7 @@ std::optional<int64_t> label_number(std::string_view text) {
   return value && *value >= 0 && *value <= kMaxLabel ? value : std::nullopt;
 }
 
-// Texts as numbers where all are, else as places in their alphabetical order.
+// Labels as numbers where all texts are numbers, else as indices into their alphabetical order.
 Labels labels_of_texts(const std::vector<std::string>& texts) {
   Labels labels;
   const bool numbers =

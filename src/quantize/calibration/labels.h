@@ -17,12 +17,12 @@ struct Labels {
   std::string source;              // for reports: "folders, in alphabetical order"
 };
 
-// Of class-per-folder sets: the first folder below `root` on the way to a sample. Folders that are
-// all numbers are labels themselves, else their alphabetical order counts from 0. Empty where a
-// sample stands in no folder.
+// The labels of class-per-folder sets: the first folder below `root` on the way to a sample.
+// Folders that are all numbers are labels themselves, else their alphabetical order counts from 0.
+// Empty where a sample stands in no folder.
 Labels labels_of_folders(const SampleSource& samples, const std::filesystem::path& root);
 
-// Of samples whose files tell their class; empty where none does. BadCalibrationData where only
+// The labels that samples' own files hold; empty where none does. BadCalibrationData where only
 // some do, and where labels are no integers from 0.
 Result<Labels> labels_of_samples(SampleSource& samples);
 // What an array of labels is called beside those of the inputs: labels, label or y.

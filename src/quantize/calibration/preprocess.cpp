@@ -23,7 +23,7 @@ std::string values_text(const std::vector<double>& values) {
   return text;
 }
 
-// Where channels stand by the shape alone: the one place that has 3, else the one that has 1.
+// The layout that the shape alone tells: channels are the dimension of size 3, else that of size 1.
 std::optional<Layout> layout_of_shape(std::span<const int64_t> image) {
   for (const int64_t channels : {3, 1})
     if ((image[0] == channels) != (image[2] == channels))

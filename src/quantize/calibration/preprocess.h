@@ -1,7 +1,7 @@
-// How a picture becomes the value of a model's input; declared once and used for calibration and
+// How an image becomes the value of a model's input; declared once and used for calibration and
 // evaluation alike.
 //
-//   picture -> resize and crop -> colour order -> v * (1 or 1/255) -> (v - mean) / std -> layout
+//   image -> resize and crop -> colour order -> v * (1 or 1/255) -> (v - mean) / std -> layout
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace ec::quantize {
 
 enum class ColorOrder : uint8_t { Rgb, Bgr };
 enum class ResizeMode : uint8_t {
-  Crop,     // the shorter side to a size, then the middle of the picture
+  Crop,     // the shorter side to a size, then the middle of the image
   Stretch,  // both sides to the input's, whatever the aspect
 };
 
@@ -32,7 +32,7 @@ struct Preprocessing {
   std::optional<Layout> layout;  // of the input; empty: told by its shape
   ColorOrder color = ColorOrder::Rgb;
   ResizeMode resize = ResizeMode::Crop;
-  int64_t shorter_side = 0;  // crop: of the picture before the crop; 0: just covers the input
+  int64_t shorter_side = 0;  // crop: of the image before the crop; 0: just covers the input
 
   double effective_range() const;
   std::string text() const;  // one line for reports and the metadata of files
@@ -49,7 +49,7 @@ struct ModelInput {
   TensorType type;
 };
 
-// A model input seen as a picture.
+// A model input seen as an image.
 struct ImageForm {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -57,11 +57,11 @@ struct ImageForm {
   Layout layout = Layout::ChannelsFirst;
 };
 
-// Errors: BadCalibrationData where the input is no picture of 1, 3 or 4 dimensions' worth of
+// Errors: BadCalibrationData where the input is no image of 1, 3 or 4 dimensions' worth of
 // channels or its layout cannot be told; DynamicShape where a size is open; Usage where mean or std
 // do not fit the channels.
 Result<ImageForm> image_form(const ModelInput& input, const Preprocessing& preprocessing);
-// A batch above one repeats the picture. Integer inputs (u8, i8) take pixels as they are.
+// A batch above one repeats the image. Integer inputs (u8, i8) take pixels as they are.
 Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
                          const Preprocessing& preprocessing);
 

@@ -1,4 +1,4 @@
-// Resizing of pictures with an antialiasing triangle filter: what Pillow and torchvision call
+// Resizing of images with an antialiasing triangle filter: what Pillow and torchvision call
 // bilinear.
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace ec::quantize {
 
 Result<image::Image> resample(const image::Image& picture, int64_t width, int64_t height);
-// The middle width x height pixels; requires a picture at least as large.
+// The middle width x height pixels; requires an image at least as large.
 Result<image::Image> center_crop(const image::Image& picture, int64_t width, int64_t height);
 
 }  // namespace ec::quantize

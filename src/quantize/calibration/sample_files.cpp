@@ -19,8 +19,8 @@ constexpr size_t kMaxEntries = 20'000'000;
 
 FileKind file_kind(const fs::path& path) {
   const std::string extension = to_lower(path.extension().string());
-  for (const std::string_view picture : {".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".ppm", ".pgm"})
-    if (extension == picture) return FileKind::Picture;
+  for (const std::string_view image : {".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".ppm", ".pgm"})
+    if (extension == image) return FileKind::Image;
   if (extension == ".npy") return FileKind::Npy;
   if (extension == ".npz") return FileKind::Npz;
   if (extension == ".pt" || extension == ".pth") return FileKind::Torch;
@@ -46,7 +46,7 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
       continue;
     }
     const FileKind kind = file_kind(entry->path());
-    const bool wanted = kind == FileKind::Picture || holds_arrays(kind);
+    const bool wanted = kind == FileKind::Image || holds_arrays(kind);
     if (wanted && entry->is_regular_file(ignored)) files.push_back(entry->path());
   }
   if (error)

@@ -9,14 +9,14 @@
 
 namespace ec::quantize {
 
-enum class FileKind : uint8_t { Picture, Npy, Npz, Torch, Raw, List, Other };
+enum class FileKind : uint8_t { Image, Npy, Npz, Torch, Raw, List, Other };
 FileKind file_kind(const std::filesystem::path& path);  // by extension
 inline bool holds_arrays(FileKind kind) {
   return kind == FileKind::Npy || kind == FileKind::Npz || kind == FileKind::Torch ||
          kind == FileKind::Raw;
 }
 
-// Pictures and arrays below the folder, sorted by path bytes. Hidden files are left out; links to
+// Images and arrays below the folder, sorted by path bytes. Hidden files are left out; links to
 // folders are not followed. An empty result is an error that says what was seen.
 Result<std::vector<std::filesystem::path>> files_in_folder(const std::filesystem::path& folder);
 

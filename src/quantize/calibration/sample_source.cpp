@@ -6,6 +6,7 @@
 
 #include "quantize/calibration/array_samples.h"
 #include "quantize/calibration/file_samples.h"
+#include "quantize/tuning.h"
 #include "runtime/fill.h"
 #include "support/random.h"
 #include "support/strings.h"
@@ -15,13 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Noise: pictures of random pixels where an input looks like one, else the session's random values.
+// Noise: images of random pixels where an input has the shape of one, else the session's random
+// values.
 class RandomSource final : public SampleSource {
  public:
   RandomSource(std::vector<ModelInput> inputs, Preprocessing preprocessing)
       : inputs_(std::move(inputs)), preprocessing_(std::move(preprocessing)) {}
 
-  size_t size() const override { return kRandomSamples; }
+  size_t size() const override { return tuning::kRandomSamples; }
   bool holds_pictures() const override { return true; }
   std::string name(size_t index) const override { return fmt::format("random[{}]", index); }
 
@@ -149,11 +151,9 @@ Result<std::unique_ptr<SampleSource>> samples_in_memory(std::vector<std::vector<
 }
 
 SampleSplit split_samples(size_t available, size_t wanted) {
-  // More say little more about how good the result is.
-  constexpr size_t kMaxHeldOut = 50;
-  constexpr size_t kFewest = 10;
+  using tuning::kMostHeldOut;
   SampleSplit split;
-  const size_t count = std::min(available, wanted > 0 ? wanted : kDefaultSamples);
+  const size_t count = std::min(available, wanted > 0 ? wanted : tuning::kDefaultSamples);
   std::vector<bool> chosen(available, false);
   std::vector<size_t> order;
   for (size_t k = 0; k < count; ++k) {
@@ -166,20 +166,28 @@ SampleSplit split_samples(size_t available, size_t wanted) {
     if (!chosen[i]) rest.push_back(i);
   if (!rest.empty()) {
     split.calibration = std::move(order);
-    const size_t held = std::min(rest.size(), kMaxHeldOut);
+    const size_t held = std::min(rest.size(), kMostHeldOut);
     for (size_t k = 0; k < held; ++k)
       split.held_out.push_back(rest[(2 * k + 1) * rest.size() / (2 * held)]);
     return split;
   }
-  if (count < kFewest) {
+  if (count < tuning::kFewestToSplit) {
     split.calibration = split.held_out = std::move(order);
     split.overlap = true;
     return split;
   }
-  const size_t step = std::max<size_t>(10, (count + kMaxHeldOut - 1) / kMaxHeldOut);
+  const size_t step =
+      std::max<size_t>(tuning::kHeldOutStride, (count + kMostHeldOut - 1) / kMostHeldOut);
   for (size_t k = 0; k < count; ++k)
     (k % step == step / 2 ? split.held_out : split.calibration).push_back(order[k]);
   return split;
+}
+
+std::vector<size_t> evenly_spaced(std::span<const size_t> samples, size_t count) {
+  std::vector<size_t> chosen;
+  count = std::min(count, samples.size());
+  for (size_t i = 0; i < count; ++i) chosen.push_back(samples[i * samples.size() / count]);
+  return chosen;
 }
 
 }  // namespace ec::quantize

@@ -1,20 +1,17 @@
-// Where calibration samples come from: pictures, arrays, lists of files, values in memory, or
-// noise. Samples are read one at a time; only their whereabouts are kept.
+// Where calibration samples come from: images, arrays, lists of files, values in memory, or
+// noise. Samples are read one at a time; between reads only their locations are kept.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "quantize/calibration/preprocess.h"
+#include "quantize/tuning.h"
 
 namespace ec::quantize {
-
-// Folders give at most this many samples unless more are asked for.
-inline constexpr size_t kDefaultSamples = 1000;
-// How many noise samples --calibration-data random makes unless told.
-inline constexpr size_t kRandomSamples = 16;
 
 class Measurements;
 
@@ -24,7 +21,7 @@ class SampleSource {
   virtual size_t size() const = 0;
   // For messages: a path, or a path and the index in its array.
   virtual std::string name(size_t index) const = 0;
-  // Every sample is a picture, which preprocessing makes a value of.
+  // Every sample is an image, which preprocessing turns into the input's value.
   virtual bool holds_pictures() const { return false; }
   // The class that the sample's file tells beside it; empty where it tells none. As it stands
   // there.
@@ -35,7 +32,7 @@ class SampleSource {
   virtual Result<std::vector<Value>> read(size_t index) = 0;
 };
 
-// `path` is a picture, a .npy, .npz, .pt or raw file, a folder of such files (searched recursively,
+// `path` is an image, a .npy, .npz, .pt or raw file, a folder of such files (searched recursively,
 // sorted by path, so that class-per-folder sets work), a .txt list with one sample per line (a
 // path, or NAME=PATH fields separated by tabs for several inputs; relative to the list), or
 // "random".
@@ -45,8 +42,8 @@ class SampleSource {
 // tuple by position; a list of tensors, tuples or dicts has one sample after the other. A raw file
 // (.bin, .raw) has the input's elements.
 //
-// Labels may stand beside the inputs: an array or key called labels, label or y, or the last place
-// of a tuple, (tensor, label) or (tensors, labels).
+// Labels may stand beside the inputs: an array or key called labels, label or y, or the last
+// element of a tuple, (tensor, label) or (tensors, labels).
 //
 // Errors: BadCalibrationData naming the sample, the input, what was found and what is expected.
 // Remarks and the warning about random data go to the sink.
@@ -69,8 +66,11 @@ struct SampleSplit {
   std::vector<size_t> calibration, held_out;
   bool overlap = false;  // too few to keep any apart: the same samples do both
 };
-// `wanted` 0: at most kDefaultSamples. Chosen evenly over the order, so that every class of a
-// sorted set is met. Held out are samples that were not chosen, else every tenth.
+// `wanted` 0: at most tuning::kDefaultSamples. Chosen evenly over the order, so that every class of
+// a sorted set is met. Held out are samples that were not chosen, else every tenth.
 SampleSplit split_samples(size_t available, size_t wanted);
+
+// At most `count` of the samples, chosen evenly over their order.
+std::vector<size_t> evenly_spaced(std::span<const size_t> samples, size_t count);
 
 }  // namespace ec::quantize

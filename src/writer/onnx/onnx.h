@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "formats/onnx/encode.h"
 #include "ir/graph.h"
+#include "support/blob.h"
 #include "support/result.h"
 
 namespace ec {
@@ -16,6 +19,14 @@ struct OnnxWriteOptions {
   // exceed 2 GB.
   uint64_t inline_limit = uint64_t{1536} << 20;
 };
+
+// The bytes of the files, in parts that follow each other.
+struct OnnxFiles {
+  std::vector<Blob> model;
+  std::vector<Blob> data;  // of the second file; empty: there is none
+};
+Result<OnnxFiles> encode_onnx(const Graph& graph, const std::string& data_name,
+                              const OnnxWriteOptions& options = {});
 
 // Both files appear whole, or none does.
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,

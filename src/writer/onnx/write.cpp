@@ -136,14 +136,13 @@ Result<Pieces> encode(const ec::Graph& graph, WriteState& state) {
   return encode_model(model, std::move(body));
 }
 
-Status write_pieces(AtomicFile& file, const Pieces& pieces) {
-  std::vector<std::span<const std::byte>> parts;
-  parts.reserve(2 * pieces.list().size());
+std::vector<Blob> parts_of(const Pieces& pieces) {
+  std::vector<Blob> parts;
   for (const Pieces::Piece& piece : pieces.list()) {
-    parts.push_back(std::as_bytes(std::span(piece.text)));
-    parts.push_back(piece.blob.bytes());
+    if (!piece.text.empty()) parts.push_back(Blob::copy_of(std::span<const char>(piece.text)));
+    if (!piece.blob.empty()) parts.push_back(piece.blob);
   }
-  return file.write(parts);
+  return parts;
 }
 
 }  // namespace
@@ -174,28 +173,30 @@ int64_t needed_onnx_opset(const Graph& graph) {
   return version;
 }
 
+Result<OnnxFiles> encode_onnx(const Graph& graph, const std::string& data_name,
+                              const OnnxWriteOptions& options) {
+  const bool external = onnx::constant_bytes(graph) > options.inline_limit;
+  onnx::WriteState state{{}, onnx::DataPlace(data_name, external), needed_onnx_opset(graph)};
+  EC_TRY(const onnx::Pieces pieces, onnx::encode(graph, state));
+  OnnxFiles files;
+  files.model = onnx::parts_of(pieces);
+  if (external)
+    for (const Blob& blob : state.data.external()) files.data.push_back(blob);
+  return files;
+}
+
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
                   const OnnxWriteOptions& options) {
-  const bool external = onnx::constant_bytes(graph) > options.inline_limit;
   const std::filesystem::path data_path = path.string() + ".data";
-  onnx::WriteState state{
-      {}, onnx::DataPlace(data_path.filename().string(), external), needed_onnx_opset(graph)};
-  EC_TRY(const onnx::Pieces pieces, onnx::encode(graph, state));
+  EC_TRY(const OnnxFiles files, encode_onnx(graph, data_path.filename().string(), options));
   EC_TRY(AtomicFile file, AtomicFile::create(path));
-  EC_CHECK_OK(onnx::write_pieces(file, pieces));
-  if (!external) return file.commit();
+  EC_CHECK_OK(file.write(files.model));
+  if (files.data.empty()) return file.commit();
   EC_TRY(AtomicFile data, AtomicFile::create(data_path));
-  std::vector<std::span<const std::byte>> parts;
-  for (const Blob& blob : state.data.external()) parts.push_back(blob.bytes());
-  EC_CHECK_OK(data.write(parts));
+  EC_CHECK_OK(data.write(files.data));
+  AtomicFile both[] = {std::move(data), std::move(file)};
   // The data goes first: a model in place always has its weights.
-  EC_CHECK_OK(data.commit());
-  Status status = file.commit();
-  if (!status.ok()) {
-    std::error_code ignored;
-    std::filesystem::remove(data_path, ignored);
-  }
-  return status;
+  return commit_all(both);
 }
 
 }  // namespace ec

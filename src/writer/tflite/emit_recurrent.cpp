@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/convert.h"
-#include "writer/tflite/emitter.h"
+#include "writer/tflite/emit_state.h"
 #include "writer/tflite/operands.h"
 
 namespace ec::tflite {
@@ -27,10 +27,13 @@ bool is_stored_zero(const ec::Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [zero](double v) { return v == zero; });
 }
 
-// Each state is a tensor of its own, also where the graph shares the zeros they start from.
-Result<int32_t> state(OpEmitter& e, size_t i) {
+// The operator's variable for its state number k. Each state is a tensor of its own, also where the
+// graph shares the zeros they start from.
+Result<int32_t> state(OpEmitter& e, size_t i, size_t k) {
   if (!e.has(i)) return -1;
-  const ec::Tensor& initial = e.input(i);
+  const auto kept = cell_state(e.op(), k);
+  const ec::Tensor& initial = kept ? *kept->read->input(0) : e.input(i);
+  if (!kept && !initial.is_constant()) return e.fail("a state that other operations read or write");
   if (!initial.is_constant() || !is_stored_zero(initial))
     return e.fail("a state that does not start from zero");
   const int32_t number = e.graph().add_tensor(initial.name(), initial.type());
@@ -43,8 +46,10 @@ Result<std::vector<int32_t>> recurrent_inputs(OpEmitter& e, size_t count,
                                               std::initializer_list<size_t> states) {
   std::vector<int32_t> numbers;
   for (size_t i = 0; i < count; ++i) {
-    const bool is_state = std::find(states.begin(), states.end(), i) != states.end();
-    EC_TRY(const int32_t number, is_state ? state(e, i) : Result<int32_t>(e.in(i)));
+    const auto* at = std::find(states.begin(), states.end(), i);
+    EC_TRY(const int32_t number, at != states.end()
+                                     ? state(e, i, static_cast<size_t>(at - states.begin()))
+                                     : Result<int32_t>(e.in(i)));
     numbers.push_back(number);
   }
   return numbers;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/clamp.h"
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "ops/strided_copy.h"
+#include "writer/tflite/emit_state.h"
 #include "writer/tflite/operands.h"
 
 namespace ec::tflite {
@@ -55,21 +57,19 @@ bool takes_activation(OpKind kind, bool fuse_pools) {
 }  // namespace
 
 std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta) {
-  switch (kind) {
-    case Activation::None:
+  const std::optional<FusedClamp> clamp = fused_clamp(kind, alpha, beta);
+  if (!clamp) return std::nullopt;
+  switch (*clamp) {
+    case FusedClamp::None:
       return ActivationFunctionType::NONE;
-    case Activation::Relu:
+    case FusedClamp::Relu:
       return ActivationFunctionType::RELU;
-    case Activation::Relu6:
+    case FusedClamp::Relu6:
       return ActivationFunctionType::RELU6;
-    case Activation::Clip:
-      if (alpha == 0 && beta == 6) return ActivationFunctionType::RELU6;
-      if (alpha == -1 && beta == 1) return ActivationFunctionType::RELU_N1_TO_1;
-      if (alpha == 0 && std::isinf(beta) && beta > 0) return ActivationFunctionType::RELU;
-      return std::nullopt;
-    default:
-      return std::nullopt;
+    case FusedClamp::ReluN1To1:
+      return ActivationFunctionType::RELU_N1_TO_1;
   }
+  return std::nullopt;
 }
 
 // --- the graph -----------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ void GraphEmitter::find_unwritten() {
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Operation* op = *it;
     const bool written =
-        op->outputs().empty() ||
+        op->outputs().empty() || op->kind() == OpKind::WriteState ||
         std::any_of(op->outputs().begin(), op->outputs().end(),
                     [&read](const ec::Tensor* output) { return read.contains(output); });
     if (!written) {
@@ -181,7 +181,10 @@ const ec::Tensor* without_rank(const Operation& op) {
 }  // namespace
 
 void GraphEmitter::emit_operations() {
-  for (const Operation* op : graph_.topological()) {
+  const std::vector<Operation*> order = in_order_of_states(graph_.topological());
+  if (Status status = emit_initial_states(*this, order); !status.ok())
+    sink_.report(std::move(status).error());
+  for (const Operation* op : order) {
     if (fused_.contains(op)) continue;
     OpEmitter emitter(*this, *op);
     const EmitFn emit_op = find_emit(op->kind());

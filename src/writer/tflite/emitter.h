@@ -140,7 +140,7 @@ struct PlainRow {
 };
 extern const std::span<const EmitRow> kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather,
     kEmitReduce, kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
-    kEmitSignal, kEmitSpectrum, kEmitOther;
+    kEmitSignal, kEmitSpectrum, kEmitState, kEmitOther;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when TFLite has nothing for the op.

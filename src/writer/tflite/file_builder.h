@@ -22,6 +22,7 @@ struct TensorRecord {
   uint32_t buffer = 0;  // 0: not constant
   bool is_variable = false;
   bool is_complex = false;  // numbers of two parts of the type, which are no dimension here
+  bool is_resource = false;  // a variable's handle; the element type says nothing
 };
 
 struct Options {

@@ -3,7 +3,6 @@
 // gives the same bytes.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -19,7 +18,7 @@ struct TfliteWriteOptions {
   // Further metadata entries by name; they replace those of the file that the graph was read from.
   std::map<std::string, std::string> entries;
   std::string description;
-  // Pools take the activation behind them along. The Edge TPU does not take such pools.
+  // Pools take the activation behind them along. Some devices do not take such pools.
   bool fuse_pool_activations = true;
   // The largest file: offsets inside a FlatBuffers file are 32-bit.
   uint64_t size_limit = (uint64_t{1} << 31) - 1;
@@ -40,7 +39,5 @@ struct TfliteSummary {
 // file that would be too large.
 Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options,
                            DiagnosticSink& sink, TfliteSummary* summary = nullptr);
-Status write_tflite(const Graph& graph, const std::filesystem::path& path,
-                    const TfliteWriteOptions& options = {});
 
 }  // namespace ec

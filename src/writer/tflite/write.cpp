@@ -83,7 +83,7 @@ EmitFn find_emit(OpKind kind) {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
     for (const auto rows : {kEmitElementwise, kEmitMovement, kEmitSlice, kEmitGather, kEmitReduce,
                             kEmitWeighted, kEmitImage, kEmitDetection, kEmitControl, kEmitRecurrent,
-                            kEmitSignal, kEmitSpectrum, kEmitOther})
+                            kEmitSignal, kEmitSpectrum, kEmitState, kEmitOther})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
     return table;
@@ -132,13 +132,6 @@ Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options
                            model.size_bound(), options.size_limit))
         .hint("quantise the weights, or compile for --target cpu");
   return model.finish();
-}
-
-Status write_tflite(const Graph& graph, const std::filesystem::path& path,
-                    const TfliteWriteOptions& options) {
-  DiagnosticSink sink;
-  EC_TRY(const Blob bytes, encode_tflite(graph, options, sink));
-  return write_file(path, bytes.bytes());
 }
 
 }  // namespace ec

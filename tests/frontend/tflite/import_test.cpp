@@ -2,9 +2,19 @@
 #include <gtest/gtest.h>
 
 #include "frontend/tflite/import_harness.h"
+#include "ops/attrs.h"
+#include "ops/op_def.h"
 
 namespace ec::tflite::testing {
 namespace {
+
+// Names of the operations in order.
+std::string kinds(const ec::Graph& graph) {
+  std::string names;
+  for (const Operation* op : graph.topological())
+    names += (names.empty() ? "" : " ") + std::string(op->def().name);
+  return names;
+}
 
 TEST(TfliteImport, AddWithFusedActivation) {
   const auto imported = import(add_model());
@@ -276,6 +286,73 @@ TEST(TfliteImport, VariablesHoldWhatCallOnceAssigns) {
   const auto imported = import({.subgraphs = {main, init}});
   ASSERT_NE(imported->graph, nullptr) << imported->sink.first_error().message();
   EXPECT_EQ(run(*imported->graph, {floats({2}, {1, 2})}), (Floats{3, 10}));
+}
+
+// A variable that counts: v = v + x, y = v.
+TEST(TfliteImport, VariablesOutliveARun) {
+  const auto handle = [](int32_t out) {
+    return OperatorSpec{
+        BuiltinOperator::VAR_HANDLE,
+        {},
+        {out},
+        BuiltinOptions::VarHandleOptions,
+        options([](Fbb& fbb) { return CreateVarHandleOptions(fbb, 0, fbb.CreateString("v")); })};
+  };
+  SubgraphSpec main;
+  main.tensors = {{.name = "x", .shape = {2}},
+                  {.name = "h", .shape = {}, .type = TensorType::RESOURCE},
+                  {.name = "v", .shape = {2}},
+                  {.name = "y", .shape = {2}}};
+  main.inputs = {0};
+  main.outputs = {3};
+  main.operators = {
+      {BuiltinOperator::CALL_ONCE, {}, {}, BuiltinOptions::CallOnceOptions, options([](Fbb& fbb) {
+         return CreateCallOnceOptions(fbb, 1);
+       })},
+      handle(1),
+      {BuiltinOperator::READ_VARIABLE, {1}, {2}},
+      {BuiltinOperator::ADD, {0, 2}, {3}},
+      {BuiltinOperator::ASSIGN_VARIABLE, {1, 3}, {}}};
+  SubgraphSpec init;
+  init.tensors = {{.name = "h", .shape = {}, .type = TensorType::RESOURCE},
+                  {.name = "first", .shape = {2}, .data = bytes_of<float>({3, 5})}};
+  init.operators = {handle(0), {BuiltinOperator::ASSIGN_VARIABLE, {0, 1}, {}}};
+  const auto imported = import({.subgraphs = {main, init}});
+  ASSERT_NE(imported->graph, nullptr) << imported->sink.first_error().message();
+  EXPECT_TRUE(imported->sink.diagnostics().empty());
+  EXPECT_EQ(kinds(*imported->graph), "read_state add write_state");
+  EXPECT_EQ(imported->graph->topological()[0]->attrs_as<StateAttrs>().name, "v");
+  EXPECT_EQ(run(*imported->graph, {floats({2}, {1, 2})}), (Floats{4, 7}));
+}
+
+TEST(TfliteImport, VariableTensorsOutliveARun) {
+  SubgraphSpec main;
+  main.tensors = {{.name = "x", .shape = {1, 2}},
+                  {.name = "feature", .shape = {3, 2}, .data = bytes_of<float>({1, 0, 0, 1, 1, 1})},
+                  {.name = "time", .shape = {3, 2}, .data = bytes_of<float>({1, 1, 1, 1, 1, 1})},
+                  {.name = "state", .shape = {1, 6}, .is_variable = true},
+                  {.name = "y", .shape = {1, 3}}};
+  main.inputs = {0};
+  main.outputs = {4};
+  main.operators = {{BuiltinOperator::SVDF,
+                     {0, 1, 2, -1, 3},
+                     {4},
+                     BuiltinOptions::SVDFOptions,
+                     options([](Fbb& fbb) { return CreateSVDFOptions(fbb, 1); })}};
+  const auto imported = import({.subgraphs = {main}});
+  ASSERT_NE(imported->graph, nullptr) << imported->sink.first_error().message();
+  EXPECT_TRUE(imported->sink.diagnostics().empty());
+  EXPECT_EQ(kinds(*imported->graph), "read_state svdf write_state");
+}
+
+TEST(TfliteImport, TheFilesOwnShapeIsTheDefault) {
+  const auto imported = import(add_model());
+  ASSERT_NE(imported->graph, nullptr);
+  EXPECT_EQ(imported->graph->inputs()[0]->type().text(), "f32[x_dim0,4]");
+  EXPECT_EQ(imported->graph->metadata().at("default_shape.x"), "1x4");
+  ImportOptions options;
+  options.input_shapes["x"] = {5, 4};
+  EXPECT_FALSE(import(add_model(), options)->graph->metadata().contains("default_shape.x"));
 }
 
 // --- what cannot be imported --------------------------------------------------------------------

@@ -22,7 +22,7 @@ Result<std::unique_ptr<Graph>> import(const std::string& name,
   DiagnosticSink sink;
   ImportOptions options;
   options.input_shapes = std::move(shapes);
-  return torchscript_frontend().import(model(name + ".pt"), options, sink);
+  return torchscript_frontend().import_file(model(name + ".pt"), options, sink);
 }
 
 DType dtype_of(const npy::Array& array) {

@@ -4,6 +4,7 @@
 
 #include "frontend/torch/archive_builder.h"
 #include "frontend/torch/script/script.h"
+#include "ops/attrs.h"
 
 namespace ec::torch::testing {
 namespace {
@@ -232,6 +233,103 @@ TEST(Interpreter, ReadsWeightsFromTheFile) {
   EXPECT_EQ(output->name(), "w");
   const auto values = output->values<float>();
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 2, 1, 3}));
+}
+
+// --- values of parameters that are no tensors
+// -----------------------------------------------------
+
+std::string with_parameter(const std::string& type) {
+  return "class M(Module):\n  training : bool\n  def forward(self: __torch__.M, sr: " + type +
+         ") -> int:\n    return sr\n";
+}
+
+ImportOptions given(const std::string& name, const std::string& text) {
+  ImportOptions options;
+  options.input_values[name] = *parse_input_value(text);
+  return options;
+}
+
+TEST(Interpreter, ParametersTakeTheUsersValues) {
+  const auto value = [](const std::string& type, const std::string& text) {
+    const auto graph = import(script_archive(with_parameter(type)), given("sr", text));
+    if (!graph.ok()) return -1.0;
+    EXPECT_EQ((*graph)->metadata().at("input_value.sr"),
+              input_value_text(*parse_input_value(text)));
+    const Tensor* output = (*graph)->outputs()[0];
+    return output->dtype() == DType::F32    ? double{output->values<float>()[0]}
+           : output->dtype() == DType::Bool ? (output->values<uint8_t>()[0] != 0 ? 1.0 : 0.0)
+                                            : static_cast<double>(output->values<int64_t>()[0]);
+  };
+  EXPECT_EQ(value("int", "16000"), 16000);
+  EXPECT_EQ(value("float", "0.5"), 0.5);
+  EXPECT_EQ(value("float", "2"), 2);
+  EXPECT_EQ(value("bool", "true"), 1);
+  EXPECT_EQ(value("List[int]", "[7, 8]"), 7);
+  EXPECT_EQ(value("Optional[int]", "3"), 3);
+  EXPECT_EQ(value("int", "0.5"), -1);  // refused
+}
+
+TEST(Interpreter, AMissingValueIsAskedFor) {
+  const Diagnostic d = refusal(with_parameter("int"));
+  EXPECT_EQ(d.code, Code::MissingInput);
+  EXPECT_NE(d.message.find("'sr'"), std::string::npos) << d.message;
+  EXPECT_NE(d.message.find("int"), std::string::npos) << d.message;
+  EXPECT_NE(d.hint.find("--input-value sr="), std::string::npos) << d.hint;
+}
+
+// --- state
+// ----------------------------------------------------------------------------------------
+
+std::string states_of(const Graph& graph) {
+  std::string names;
+  for (const Operation* op : graph.topological())
+    if (op->kind() == OpKind::WriteState) names += op->attrs_as<StateAttrs>().name + " ";
+  return names;
+}
+
+TEST(Interpreter, AttributesThatTheProgramChangesAreState) {
+  // n counts calls; sum is a buffer that is written in place.
+  const std::string code =
+      "class M(Module):\n  __buffers__ = [\"sum\", ]\n  training : bool\n  n : int\n"
+      "  sum : Tensor\n"
+      "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n"
+      "    n = self.n\n"
+      "    self.n = torch.add(n, 1)\n"
+      "    sum = self.sum\n"
+      "    _0 = torch.add_(sum, x)\n"
+      "    return torch.mul(sum, self.n)\n";
+  const std::string zeros(8, '\0');
+  const std::string archive =
+      script_archive(code, {{"n", integer(0)}, {"sum", tensor("FloatStorage", "0", {2}, {1}, 2)}},
+                     {{"m/data/0", zeros}});
+  ImportOptions options;
+  options.input_shapes["x"] = {2};
+  const auto graph = import(archive, options);
+  ASSERT_TRUE(graph.ok()) << format_diagnostic(graph.error().diagnostic());
+  EXPECT_EQ(states_of(**graph), "n sum ");
+  EXPECT_TRUE(verify(**graph).empty());
+}
+
+TEST(Interpreter, StateThatGrowsIsLeftOutWithAWarning) {
+  const std::string code =
+      "class M(Module):\n  __buffers__ = [\"past\", ]\n  training : bool\n  past : Tensor\n"
+      "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n"
+      "    past = self.past\n"
+      "    y = torch.cat([past, x])\n"
+      "    self.past = y\n"
+      "    return y\n";
+  const std::string archive =
+      script_archive(code, {{"past", tensor("FloatStorage", "0", {2}, {1}, 2)}},
+                     {{"m/data/0", std::string(8, '\0')}});
+  ImportOptions options;
+  options.input_shapes["x"] = {2};
+  DiagnosticSink sink;
+  const auto graph = import_torchscript(blob_of(archive), "m.pt", options, sink);
+  ASSERT_TRUE(graph.ok()) << format_diagnostic(graph.error().diagnostic());
+  EXPECT_EQ(states_of(**graph), "");
+  ASSERT_EQ(sink.diagnostics().size(), 1u);
+  EXPECT_EQ(sink.diagnostics()[0].severity, Severity::Warning);
+  EXPECT_NE(sink.diagnostics()[0].message.find("'past'"), std::string::npos);
 }
 
 }  // namespace

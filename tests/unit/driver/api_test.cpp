@@ -24,18 +24,19 @@ class Api : public ::testing::Test {
 };
 
 TEST_F(Api, CompileWritesTheTargetsFile) {
-  const CompileResult result = compile(model_.string());
+  const CompileResult result =
+      compile(model_.string(), {{"output", directory_.path().string()}});
   EXPECT_EQ(result.output_path, (directory_ / "m_cpu.ecir").string());
   EXPECT_EQ(result.target, "cpu");
   EXPECT_TRUE(std::filesystem::exists(result.output_path));
   EXPECT_NE(result.report.find("\"operations_before\":3"), std::string::npos) << result.report;
-  EXPECT_TRUE(result.warnings.empty());
+  ASSERT_EQ(result.warnings.size(), 1u);  // the open batch became 1
+  EXPECT_EQ(result.warnings[0].severity, "remark");
 }
 
 TEST_F(Api, OptimizeInspectCheck) {
-  CompileOptions options;
-  options.output = (directory_ / "o.ecir").string();
-  const CompileResult result = optimize(model_.string(), options);
+  const CompileResult result =
+      optimize(model_.string(), {{"output", (directory_ / "o.ecir").string()}});
   EXPECT_NE(result.report.find("\"operations_after\":2"), std::string::npos) << result.report;
   EXPECT_NE(inspect(model_.string()).find("\"format\":\"ecir\""), std::string::npos);
   EXPECT_NE(check(model_.string()).find("\"runs\":true"), std::string::npos);
@@ -47,10 +48,9 @@ TEST_F(Api, EvaluateScoresAgainstLabels) {
       npy::save(directory_ / "x.npy", {'f', 4, {3, 2}, Blob::copy_of(std::span<const float>(x))})
           .ok());
   ASSERT_TRUE(write_file(directory_ / "labels.txt", std::string_view("1\n0\n0\n")).ok());
-  EvaluateOptions what;
-  what.data = (directory_ / "x.npy").string();
+  Options what{{"data", (directory_ / "x.npy").string()}};
   EXPECT_THROW(evaluate(model_.string(), what), BackendError);  // nothing to compare with
-  what.labels = (directory_ / "labels.txt").string();
+  what.set("labels", (directory_ / "labels.txt").string());
   // -relu: the smaller element wins; of the last pair that is the second one.
   const std::string report = evaluate(model_.string(), what);
   EXPECT_NE(report.find("\"samples\":3"), std::string::npos) << report;
@@ -69,6 +69,12 @@ TEST_F(Api, SessionRuns) {
   EXPECT_THROW(session.run({{"x", "f32", {2, 2}, x, sizeof x}}), RuntimeError);
 }
 
+TEST_F(Api, SessionsOfModelsInMemory) {
+  InferenceSession session(kModel.data(), kModel.size());
+  const float x[] = {1, -1};
+  EXPECT_EQ(session.run({{"x", "f32", {1, 2}, x, sizeof x}})[0].as<float>()[0], -1.0f);
+}
+
 TEST_F(Api, FailuresCarryCodeAndHint) {
   try {
     compile((directory_ / "missing.onnx").string());
@@ -78,15 +84,10 @@ TEST_F(Api, FailuresCarryCodeAndHint) {
     EXPECT_FALSE(e.hint().empty());
     EXPECT_EQ(e.diagnostics().size(), 1u);
   }
-  CompileOptions options;
-  options.target = "metal";
-  EXPECT_THROW(compile(model_.string(), options), BackendError);
-  options = {};
-  options.dims["m"] = 3;
-  EXPECT_THROW(inspect(model_.string(), options), ModelError);
-  options = {};
-  options.passes = "no-such-pass";
-  EXPECT_THROW(compile(model_.string(), options), Exception);
+  EXPECT_THROW(compile(model_.string(), {{"target", "metal"}}), BackendError);
+  EXPECT_THROW(inspect(model_.string(), {{"dim", SizesByName{{"m", 3}}}}), ModelError);
+  EXPECT_THROW(compile(model_.string(), {{"passes", "no-such-pass"}}), Exception);
+  EXPECT_THROW(compile(model_.string(), {{"no-such-option", 1}}), Exception);
 }
 
 TEST(Version, IsThatOfTheProject) { EXPECT_STREQ(version(), EC_PROJECT_VERSION); }

@@ -1,4 +1,4 @@
-#include "driver/check.h"
+#include "driver/jobs.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 namespace ec {
 namespace {
 
-Result<CheckReport> check_text(std::string_view text, const CompileOptions& options = {}) {
+Result<PlacementReport> check_text(std::string_view text, const Options& options = {}) {
   const TemporaryDirectory directory;
   EXPECT_TRUE(write_file(directory / "m.ecir", text).ok());
   DiagnosticSink sink;
-  return check_model(directory / "m.ecir", options, sink);
+  return check_model(default_registry(), directory / "m.ecir", options, sink);
 }
 
 TEST(Check, NativeAndReferenceWithReasonAndFix) {
@@ -41,19 +41,15 @@ TEST(Check, NativeAndReferenceWithReasonAndFix) {
 
 TEST(Check, OpenSizesAreSaid) {
   const std::string_view text =
-      "ecir 1\ngraph @m(%x: f32[n,3]) -> (a = %1) {\n  %1 = relu(%x) : f32[n,3]\n}\n";
+      "ecir 1\ngraph @m(%x: f32[tokens,3]) -> (a = %1) {\n  %1 = relu(%x) : f32[tokens,3]\n}\n";
   const auto open = check_text(text);
   ASSERT_TRUE(open.ok());
   EXPECT_TRUE(open->shapes_open);
-  CompileOptions options;
-  options.dims["n"] = 2;
-  EXPECT_FALSE(check_text(text, options)->shapes_open);
+  EXPECT_FALSE(check_text(text, {{"dim", SizesByName{{"tokens", 2}}}})->shapes_open);
 }
 
 TEST(Check, AbsentTargetIsAnError) {
-  CompileOptions options;
-  options.target = "metal";
-  EXPECT_EQ(check_text("ecir 1\n", options).error().code(), Code::UnknownTarget);
+  EXPECT_EQ(check_text("ecir 1\n", {{"target", "metal"}}).error().code(), Code::UnknownTarget);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "driver/summary.h"
+#include "report/summary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,53 +1,53 @@
-#include "driver/targets.h"
-
+// Targets by name, and the options that belong to them.
 #include <gtest/gtest.h>
+
+#include "driver/registry.h"
 
 namespace ec {
 namespace {
 
+const Registry& registry() { return default_registry(); }
+
 TEST(Targets, KnownAvailableAndNot) {
-  ASSERT_TRUE(find_target("cpu").ok());
-  EXPECT_EQ((*find_target("cpu"))->extension, ".ecir");
-  EXPECT_EQ((*find_target("auto"))->name, "cpu");
-  for (const TargetInfo& target : all_targets()) {
-    const auto found = find_target(target.name);
-    EXPECT_EQ(found.ok(), target.available);
-    if (found.ok()) continue;
+  ASSERT_TRUE(registry().find_backend("cpu").ok());
+  EXPECT_EQ((*registry().find_backend("cpu"))->info().files.front().extension, ".ecir");
+  EXPECT_EQ((*registry().find_backend("auto"))->info().name, "cpu");
+  EXPECT_EQ((*registry().find_backend(""))->info().name, "cpu");
+  for (const Backend* backend : registry().backends())
+    EXPECT_EQ(*registry().find_backend(backend->info().name), backend);
+  ASSERT_FALSE(registry().absent_backends().empty());
+  for (const AbsentBackend& absent : registry().absent_backends()) {
+    const auto found = registry().find_backend(absent.name);
+    ASSERT_FALSE(found.ok());
     EXPECT_EQ(found.error().code(), Code::UnknownTarget);
     EXPECT_NE(found.error().message().find("not in this build"), std::string::npos);
   }
 }
 
 TEST(Targets, UnknownNamesGetANearestOne) {
-  const auto found = find_target("cpuu");
+  const auto found = registry().find_backend("cpuu");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().diagnostic().hint, "did you mean 'cpu'?");
-  EXPECT_FALSE(find_target("cpu:fast").ok());
-  EXPECT_FALSE(find_target("").ok());
+  EXPECT_FALSE((*registry().find_backend("cpu:fast"))->configure("fast", {}).ok());
 }
 
 TEST(Targets, OptionsBelongToTargets) {
-  const TargetInfo& cpu = **find_target("cpu");
-  const TargetInfo& tflite = **find_target("tflite");
-  const TargetInfo& coral = **find_target("coral");
-  CompileOptions options;
-  for (const TargetInfo* target : {&cpu, &tflite, &coral})
-    EXPECT_TRUE(check_target_options(*target, options).ok());
-  options.keep_io_layout = true;
-  EXPECT_EQ(check_target_options(cpu, options).error().code(), Code::Usage);
-  EXPECT_TRUE(check_target_options(tflite, options).ok());
-  EXPECT_TRUE(check_target_options(coral, options).ok());
-  EXPECT_EQ(target_pipeline(coral, options), "coral-keep-io");
-  options = {};
-  options.edgetpu_runtime = 13;
-  EXPECT_TRUE(check_target_options(coral, options).ok());
-  EXPECT_NE(check_target_options(tflite, options).error().diagnostic().hint.find("coral"),
+  const auto resolve = [](const Options& options, std::string_view target) {
+    return registry().options().resolve(options, Verb::Compile, target);
+  };
+  for (const Backend* backend : registry().backends())
+    EXPECT_TRUE(resolve({}, backend->info().name).ok());
+  const Options keep{{"keep-io-layout", true}};
+  EXPECT_EQ(resolve(keep, "cpu").error().code(), Code::Usage);
+  EXPECT_TRUE(resolve(keep, "tflite").ok());
+  const auto coral = (*registry().find_backend("coral"))->configure("", *resolve(keep, "coral"));
+  ASSERT_TRUE(coral.ok());
+  EXPECT_EQ((*coral)->pipelines({}).legalise, "to-coral-keep-io");
+  EXPECT_TRUE(resolve({{"edgetpu-runtime", 13}}, "coral").ok());
+  EXPECT_NE(resolve({{"edgetpu-runtime", 13}}, "tflite").error().diagnostic().hint.find("coral"),
             std::string::npos);
-  options.edgetpu_runtime = 15;
-  EXPECT_FALSE(check_target_options(coral, options).ok());
-  options = {};
-  options.edgetpu_rules = "guessed";
-  EXPECT_FALSE(check_target_options(coral, options).ok());
+  EXPECT_FALSE(resolve({{"edgetpu-runtime", 15}}, "coral").ok());
+  EXPECT_FALSE(resolve({{"edgetpu-rules", "guessed"}}, "coral").ok());
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class OnnxWriter : public testing::Test {
     const Status status = write_onnx(*graph_, file(), options);
     EXPECT_TRUE(status.ok()) << (status.ok() ? "" : format_diagnostic(status.error().diagnostic()));
     DiagnosticSink sink;
-    auto graph = onnx_frontend().import(file(), {}, sink);
+    auto graph = onnx_frontend().import_file(file(), {}, sink);
     EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : format_diagnostic(graph.error().diagnostic()));
     return graph.ok() ? std::move(*graph) : nullptr;
   }

@@ -374,6 +374,30 @@ TEST(TfliteWriter, StatesAreVariables) {
   EXPECT_NE(file.op(0).inputs()->Get(4), file.op(1).inputs()->Get(4));
 }
 
+TEST(TfliteWriter, StatesOfCellsAreTheirVariables) {
+  const File file = write(R"(graph @g(%x: f32[1,4]) -> (y = %y) {
+    %f = const f32[6,4] splat(1) %t = const f32[6,3] splat(1) %s = const f32[1,18] splat(0)
+    %r = read_state(%s) {name="cell"}
+    %y, %n = svdf(%x, %f, %t, _, %r) {rank=1}
+    %w = write_state(%n) {name="cell"}
+  })");
+  ASSERT_EQ(file.names(), "SVDF");
+  EXPECT_TRUE(file.input(0, 4).is_variable());
+}
+
+TEST(TfliteWriter, OtherStatesAreVariablesWithHandles) {
+  const File file = write(R"(graph @g(%x: f32[2]) -> (y = %y) {
+    %s = const f32[2] dense[1,2]
+    %r = read_state(%s) {name="sum"}
+    %y = add(%r, %x)
+    %w = write_state(%y) {name="sum"}
+  })");
+  EXPECT_EQ(file.names(), "CALL_ONCE VAR_HANDLE READ_VARIABLE ADD VAR_HANDLE ASSIGN_VARIABLE");
+  ASSERT_EQ(file.model().subgraphs()->size(), 2u);
+  EXPECT_EQ(file.model().subgraphs()->Get(1)->operators()->size(), 2u);
+  EXPECT_EQ(file.op(1).builtin_options_as_VarHandleOptions()->shared_name()->str(), "sum");
+}
+
 TEST(TfliteWriter, OneOperatorForTwoSteps) {
   EXPECT_EQ(write(R"(graph @g(%a: f32[3], %b: f32[3]) -> (y = %y) {
     %ax = const i64[1] dense[1]

@@ -1,8 +1,9 @@
 #include <algorithm>
 
 #include "formats/torch/archive.h"
-#include "frontend/detect.h"
+#include "frontend/torch/recognise.h"
 #include "frontend/input_shapes.h"
+#include "frontend/state_builder.h"
 #include "frontend/torch/export/export.h"
 #include "frontend/torch/export/import_graph.h"
 #include "frontend/torch/export/weights.h"
@@ -39,29 +40,35 @@ std::string program_name(std::string_view record) {
 
 class Import {
  public:
+  // `states`: buffers that outlive a run. Which ones the program writes to is known after an
+  // import without them.
   Import(const Archive& archive, const Program& program, Weights& weights,
-         const ImportOptions& options, ProgramImport& problems)
+         const ImportOptions& options, std::set<std::string> states, ProgramImport& problems)
       : archive_(archive),
         program_(program),
         weights_(weights),
         options_(options),
+        state_names_(std::move(states)),
         problems_(problems),
         graph_(std::make_unique<ec::Graph>()),
-        nodes_(problems, *graph_) {}
+        nodes_(problems, *graph_),
+        states_(*graph_) {}
 
   std::unique_ptr<ec::Graph> run() {
     add_inputs();
     if (problems_.errors() == 0) add_weights();
     if (problems_.errors() == 0) nodes_.run(program_.graph);
     if (problems_.errors() == 0) add_outputs();
+    if (problems_.errors() == 0) keep_states();
     if (problems_.errors() > 0) return nullptr;
-    warn_of_state();
     auto& metadata = graph_->metadata();
     metadata["source_format"] = "torch.export";
     if (!program_.torch_version.empty()) metadata["torch.version"] = program_.torch_version;
     if (!program_.dialect.empty()) metadata["torch.dialect"] = program_.dialect;
     return std::move(graph_);
   }
+  // Buffers that the program writes to.
+  const std::set<std::string>& changed() const { return changed_; }
 
  private:
   const std::string* input_name(size_t i) const {
@@ -175,7 +182,12 @@ class Import {
     if (!dtype) return Error(Code::UnsupportedType, "the weight's element type is not supported");
     ec::Tensor* tensor = graph_->add_constant(target, TensorType(*dtype, Shape::of(data.sizes)),
                                               std::move(data.bytes));
-    nodes_.bind(name, Functionalizer::adopt(TensorRef{tensor, false, {}, {}}));
+    if (state_names_.contains(target)) {
+      EC_TRY(tensor, states_.declare(target, target, tensor, Location(target, "buffer")));
+    }
+    const TensorRef bound = Functionalizer::adopt(TensorRef{tensor, false, {}, {}});
+    buffers_[target] = bound;
+    nodes_.bind(name, bound);
     return {};
   }
 
@@ -235,38 +247,52 @@ class Import {
     }
   }
 
-  // State that the model keeps between calls starts anew with every run.
-  void warn_of_state() {
-    std::set<std::string> states;
-    for (const OutputSpec& output : program_.outputs)
-      if (!output.user && !output.target.empty()) states.insert(output.target);
-    std::map<std::string, std::string> buffers;
-    for (size_t i = 0; i < program_.inputs.size(); ++i)
-      if (const std::string* name = input_name(i);
-          name != nullptr && program_.inputs[i].kind == InputSpec::Kind::Buffer)
-        buffers[*name] = program_.inputs[i].target;
-    for (const NodeDef& node : program_.graph.nodes) {
-      const std::string name = operator_name(node.target);
-      if (name.substr(0, name.find('.')).ends_with('_') && !node.inputs.empty())
-        if (const auto* self = std::get_if<Named>(&node.inputs[0].value.value))
-          if (const auto buffer = buffers.find(self->name); buffer != buffers.end())
-            states.insert(buffer->second);
+  // The buffers' contents after the run: a result of their own in the functional dialects, else
+  // what in-place operators left in their memory.
+  void keep_states() {
+    std::map<std::string, const Argument*> results;
+    for (size_t i = 0; i < program_.outputs.size(); ++i)
+      if (!program_.outputs[i].user)
+        results[program_.outputs[i].target] = &program_.graph.outputs[i];
+    for (const auto& [target, buffer] : buffers_) {
+      const CallSite site{graph_.get(), Location(target, "buffer"), &problems_.sink()};
+      const auto result = results.find(target);
+      const std::optional<TorchValue> written =
+          result == results.end() ? TorchValue(buffer) : nodes_.value(*result->second, site);
+      if (!written) continue;
+      auto now = nodes_.current(site, *written);
+      if (!now.ok()) return problems_.report(std::move(now).error());
+      if (!now->is_tensor() || now->tensor() == buffer.tensor) continue;
+      changed_.insert(target);
+      if (states_.contains(target)) states_.assign(target, now->tensor());
     }
-    for (const std::string& state : states)
-      problems_.sink().warn(Code::UnsupportedOpForm,
-                            "the model changes its buffer '" + printable(state) +
-                                "'; every run starts with the stored contents",
-                            state, "return the state and take it as an input to keep it");
+    if (auto kept = states_.finish(); !kept.ok()) problems_.report(std::move(kept).error());
   }
 
   const Archive& archive_;
   const Program& program_;
   Weights& weights_;
   const ImportOptions& options_;
+  const std::set<std::string> state_names_;
   ProgramImport& problems_;
   std::unique_ptr<ec::Graph> graph_;
   GraphImport nodes_;
+  StateBuilder states_;
+  std::map<std::string, TensorRef> buffers_;  // weights that nodes read, by name
+  std::set<std::string> changed_;
 };
+
+// The program cannot be had with its state: it grows, or decides how often something is done.
+void warn_of_state(const std::set<std::string>& states, const Error& why, DiagnosticSink& sink) {
+  Diagnostic d(Code::UnsupportedOpForm, "the model changes its buffer '" +
+                                            printable(*states.begin()) +
+                                            "'; every run starts with the stored contents");
+  d.severity = Severity::Warning;
+  d.node = *states.begin();
+  d.notes.push_back("it cannot be kept: " + why.message());
+  d.hint = "return the state and take it as an input to keep it";
+  sink.report(std::move(d));
+}
 
 Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const std::string& file,
                                                   const ImportOptions& options,
@@ -277,8 +303,17 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
   EC_TRY(Weights weights, Weights::open(archive, program_name(record)));
   ProgramImport problems(file, sink, program.positional_only);
   if (problems.check_operators(program.graph)) {
-    std::unique_ptr<ec::Graph> graph = Import(archive, program, weights, options, problems).run();
-    if (graph != nullptr) return graph;
+    Import first(archive, program, weights, options, {}, problems);
+    std::unique_ptr<ec::Graph> graph = first.run();
+    if (graph == nullptr) return sink.first_error();
+    if (first.changed().empty()) return graph;
+    DiagnosticSink state_sink;
+    ProgramImport again(file, state_sink, program.positional_only);
+    std::unique_ptr<ec::Graph> stateful =
+        Import(archive, program, weights, options, first.changed(), again).run();
+    if (stateful != nullptr) return stateful;
+    warn_of_state(first.changed(), state_sink.first_error(), sink);
+    return graph;
   }
   return sink.first_error();
 }
@@ -293,16 +328,15 @@ class TorchExportFrontend : public Frontend {
  public:
   std::string_view name() const override { return "torch.export"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    if (is_torch_export(head)) return 95;
-    return path.extension() == ".pt2" ? 20 : 0;
+  int probe(const ModelSource& source) const override {
+    if (is_torch_export(source.bytes().bytes())) return 95;
+    return source.extension() == ".pt2" ? 20 : 0;
   }
 
  private:
-  Result<std::unique_ptr<Graph>> import_bytes(const Blob& file, const std::filesystem::path& path,
-                                              const ImportOptions& options,
-                                              DiagnosticSink& sink) const override {
-    return import_torch_export(file, path, options, sink);
+  Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
+    return import_torch_export(source.bytes(), source.path(), options, sink);
   }
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/detect.h"
+#include "frontend/torch/recognise.h"
 #include "frontend/torch/script/inputs.h"
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/script.h"
@@ -44,9 +44,14 @@ class Import {
   Import(const Archive& archive, const ImportOptions& options, DiagnosticSink& sink)
       : archive_(archive), options_(options), sink_(sink) {}
 
-  Result<std::unique_ptr<ec::Graph>> run(const std::set<std::string>& integers);
+  // `integers`: inputs that are indices; `states`: attributes that outlive a run. Both are known
+  // only after an import without them.
+  Result<std::unique_ptr<ec::Graph>> run(const std::set<std::string>& integers,
+                                         const std::vector<std::string>& states);
   // Inputs that turned out to be indices; the import must be made again.
   const std::set<std::string>& index_inputs() const { return index_inputs_; }
+  // Attributes that the program changes.
+  const std::vector<std::string>& changed_state() const { return changed_state_; }
 
  private:
   TorchValue argument(const InputPlan& plan);
@@ -60,6 +65,7 @@ class Import {
   std::unique_ptr<ec::Graph> graph_;
   std::map<std::string, TensorRef> inputs_;
   std::set<std::string> index_inputs_;
+  std::vector<std::string> changed_state_;
 };
 
 TorchValue Import::argument(const InputPlan& plan) {
@@ -149,7 +155,8 @@ void Import::find_index_inputs(const Signature& signature) {
   }
 }
 
-Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& integers) {
+Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& integers,
+                                               const std::vector<std::string>& states) {
   graph_ = std::make_unique<ec::Graph>();
   Interpreter interpreter(archive_, *graph_, sink_);
   EC_CHECK_OK(interpreter.load());
@@ -159,6 +166,11 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
     ec::Tensor* tensor = graph_->add_input(input.name, input.type);
     inputs_[input.name] = Functionalizer::adopt({tensor, false, {}, {}});
   }
+  for (const std::string& name : signature.given)
+    graph_->metadata()[std::string(kInputValueKey) + name] =
+        input_value_text(options_.input_values.at(name));
+  StateBuilder builder(*graph_);
+  EC_CHECK_OK(interpreter.declare_state(states, builder));
   std::vector<TorchValue> args;
   for (const InputPlan& plan : signature.parameters) args.push_back(argument(plan));
   Result<TorchValue> result =
@@ -175,14 +187,34 @@ Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& inte
   if (graph_->outputs().empty())
     return Error(Code::UnsupportedFormat, "the model returns nothing")
         .hint("save a module whose forward() returns tensors");
-  if (const auto changed = interpreter.changed_state(); !changed.empty())
-    sink_.warn(Code::UnsupportedOpForm,
-               fmt::format("the state '{}' starts from its first value in every run; PyTorch keeps "
-                           "it from one call to the next",
-                           printable(changed.front())));
+  EC_CHECK_OK(interpreter.keep_state(states, builder));
+  EC_TRY([[maybe_unused]] const std::vector<std::string> kept, builder.finish());
+  changed_state_ = interpreter.changed_state();
   graph_->metadata()["source_format"] = "torchscript";
   graph_->metadata()["torch.class"] = interpreter.root()->class_name;
   return std::move(graph_);
+}
+
+// The program again, with the attributes that it changes as state. A program that grows them from
+// call to call, or whose control flow depends on them, has no such form.
+Result<std::unique_ptr<ec::Graph>> import_with_state(const Archive& archive,
+                                                     const ImportOptions& options,
+                                                     const std::set<std::string>& integers,
+                                                     std::vector<std::string> states,
+                                                     DiagnosticSink& sink) {
+  std::sort(states.begin(), states.end());
+  states.erase(std::unique(states.begin(), states.end()), states.end());
+  return Import(archive, options, sink).run(integers, states);
+}
+
+void warn_of_state(const std::vector<std::string>& states, const Error& why, DiagnosticSink& sink) {
+  Diagnostic d(Code::UnsupportedOpForm,
+               fmt::format("the state '{}' starts from its first value in every run; PyTorch keeps "
+                           "it from one call to the next",
+                           printable(states.front())));
+  d.severity = Severity::Warning;
+  d.notes.push_back("it cannot be kept: " + why.message());
+  sink.report(std::move(d));
 }
 
 Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
@@ -194,12 +226,31 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
     for (const Diagnostic& diagnostic : kept.diagnostics()) sink.report(diagnostic);
   };
   Import first(archive, options, first_sink);
-  Result<std::unique_ptr<ec::Graph>> graph = first.run({});
-  if (!first.index_inputs().empty()) {
+  Result<std::unique_ptr<ec::Graph>> graph = first.run({}, {});
+  std::set<std::string> integers = first.index_inputs();
+  std::vector<std::string> states = first.changed_state();
+  if (!integers.empty()) {
     // Once more with whole numbers where they are used as indices.
     Import second(archive, options, second_sink);
-    Result<std::unique_ptr<ec::Graph>> again = second.run(first.index_inputs());
-    if (again.ok()) return keep(second_sink), std::move(again);
+    Result<std::unique_ptr<ec::Graph>> again = second.run(integers, {});
+    if (again.ok()) {
+      graph = std::move(again);
+      states = second.changed_state();
+      first_sink = std::move(second_sink);
+    } else {
+      integers.clear();
+    }
+  }
+  if (graph.ok() && !states.empty()) {
+    DiagnosticSink state_sink;
+    Result<std::unique_ptr<ec::Graph>> again =
+        import_with_state(archive, options, integers, states, state_sink);
+    if (again.ok()) {
+      graph = std::move(again);
+      first_sink = std::move(state_sink);
+    } else {
+      warn_of_state(states, again.error(), first_sink);
+    }
   }
   keep(first_sink);
   return graph;
@@ -209,17 +260,18 @@ class TorchScriptFrontend : public Frontend {
  public:
   std::string_view name() const override { return "torchscript"; }
 
-  int probe(std::span<const std::byte> head, const std::filesystem::path& path) const override {
-    if (is_torchscript(head)) return 95;
-    return path.extension() == ".pt" || path.extension() == ".pth" ? 20 : 0;
+  std::optional<DetectedFormat> explain(const ModelSource& source) const override {
+    return explain_torch_file(source);
+  }
+  int probe(const ModelSource& source) const override {
+    if (is_torchscript(source.bytes().bytes())) return 95;
+    return source.extension() == ".pt" || source.extension() == ".pth" ? 20 : 0;
   }
 
  private:
-  Result<std::unique_ptr<ec::Graph>> import_bytes(const Blob& file,
-                                                  const std::filesystem::path& path,
-                                                  const ImportOptions& options,
-                                                  DiagnosticSink& sink) const override {
-    return import_torchscript(file, path, options, sink);
+  Result<std::unique_ptr<ec::Graph>> read(const ModelSource& source, const ImportOptions& options,
+                                      DiagnosticSink& sink) const override {
+    return import_torchscript(source.bytes(), source.path(), options, sink);
   }
 };
 

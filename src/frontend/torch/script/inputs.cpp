@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/torch/script/parameter_value.h"
 #include "frontend/torch/script/shape_hints.h"
 #include "support/strings.h"
 
@@ -56,11 +57,31 @@ class Planner {
 
   Result<InputPlan> parameter(const Parameter& parameter, size_t index) {
     const PickleNode* example = example_ ? example_->value(index) : nullptr;
+    const std::string type = parameter.type ? type_text(*parameter.type) : "Tensor";
+    if (const auto given = options_.input_values.find(parameter.name);
+        given != options_.input_values.end() && type.find("Tensor") == std::string::npos)
+      return from_user(parameter.name, type, given->second);
     if (example != nullptr) return from_example(*example, parameter.name, 0);
     return from_type(parameter);
   }
 
  private:
+  // A value of the user's as the parameter's type takes it.
+  Result<InputPlan> from_user(const std::string& name, const std::string& type,
+                              const InputValue& given) {
+    const auto value = parameter_value(type, given);
+    if (!value)
+      return Error(Code::BadValue,
+                   fmt::format("parameter '{}' of {}() is of type {}, which {} does not fit",
+                               printable(name), signature_.method, printable(type),
+                               printable(input_value_text(given))))
+          .hint(value_option(name, type));
+    signature_.given.push_back(name);
+    InputPlan plan;
+    plan.value = *value;
+    return plan;
+  }
+
   InputPlan tensor(const std::string& name, std::optional<TensorType> type) {
     InputPlan plan;
     plan.kind = InputPlan::Kind::Tensor;
@@ -147,7 +168,7 @@ class Planner {
     return Error(Code::MissingInput,
                  fmt::format("parameter '{}' of {}() is a {}, and the archive has no value for it",
                              printable(parameter.name), signature_.method, printable(type)))
-        .hint("trace the model with torch.jit.trace(model, example), which fixes such values");
+        .hint(value_option(parameter.name, type));
   }
 
   // A list of tensors: as many as the user gives shapes for (x.0, x.1, ...).

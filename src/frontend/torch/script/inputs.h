@@ -24,6 +24,7 @@ struct Signature {
   std::vector<InputPlan> parameters;
   std::vector<NamedInput> tensors;  // in order
   std::set<std::string> assumed;    // names of tensors whose element type nobody told
+  std::vector<std::string> given;   // parameters whose value the user gave
 };
 
 // From the archive's example inputs, the parameters' types and the user's shapes. Inputs without a

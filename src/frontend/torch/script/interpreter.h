@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/torch/archive.h"
+#include "frontend/state_builder.h"
 #include "frontend/torch/functional/functionalizer.h"
 #include "frontend/torch/script/library.h"
 #include "frontend/torch/script/objects.h"
@@ -50,8 +51,13 @@ class Interpreter {
 
   Functionalizer& functional() { return functional_; }
   CallSite site(const std::string& path, const std::string& op_type) const;
-  // Attributes that the program stored into or wrote to: they start anew in every run.
+  // Attributes that the program stored into or wrote to, by their path from the root module.
   std::vector<std::string> changed_state() const;
+  // Makes these attributes state that outlives a run: before the program runs their values are
+  // those of the run before, and keep_state() tells the builder what they are at the end. Fails for
+  // attributes that are no tensors or numbers.
+  Status declare_state(const std::vector<std::string>& paths, StateBuilder& states);
+  Status keep_state(const std::vector<std::string>& paths, StateBuilder& states);
 
   // A new object without attributes.
   std::shared_ptr<Instance> new_instance(std::string class_name, const Definition& definition);
@@ -90,6 +96,13 @@ class Interpreter {
   Result<TorchValue> global(const std::string& name);
   Result<TorchValue> constant(const std::string& name);
   Result<TorchValue> member(const TorchValue& object, const std::string& name);
+
+  // state.cpp
+  struct Place {
+    std::shared_ptr<Instance> object;
+    std::string name;
+  };
+  Result<Place> find_place(const std::string& path);
 
   // calls.cpp: what stands before brackets.
   Result<TorchValue> evaluate_call(const Expr& expr, Frame& frame);

@@ -1,0 +1,99 @@
+// import: the model becomes a graph, with the sizes that were given.
+#include "driver/import_options.h"
+#include "driver/phases.h"
+#include "frontend/choose.h"
+#include "frontend/default_sizes.h"
+#include "frontend/ecir/ecir.h"
+
+namespace ec {
+namespace {
+
+// Reports an error that has not been reported yet, with the model's name on it.
+Error reported(Error error, const CompiledModel& model, DiagnosticSink& sink) {
+  error = std::move(error).file(model.ref.name);
+  if (!sink.has_errors()) sink.report(error.diagnostic());
+  return error;
+}
+
+bool is_unsupported(Code code) {
+  return code == Code::UnsupportedOp || code == Code::UnsupportedOpForm ||
+         code == Code::UnsupportedType;
+}
+
+// What the importer refused becomes rows of the placement. False: there were other faults too.
+bool take_refused(const DiagnosticSink& load, CompiledModel& model) {
+  bool only_unsupported = true;
+  for (const Diagnostic& d : load.diagnostics()) {
+    if (d.severity != Severity::Error) continue;
+    if (!is_unsupported(d.code)) {
+      only_unsupported = false;
+      continue;
+    }
+    OpPlacement row;
+    row.name = d.node;
+    row.source_op = d.op_type;
+    row.placement = Placement::Unsupported;
+    row.reason = d.message;
+    row.fix = d.hint;
+    model.refused.push_back(std::move(row));
+  }
+  return only_unsupported && !model.refused.empty();
+}
+
+Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& model,
+                                          const ImportOptions& options, DiagnosticSink& sink) {
+  if (model.ref.graph != nullptr) {
+    model.format = "graph";
+    std::unique_ptr<Graph> graph = model.ref.graph->clone();
+    EC_CHECK_OK(apply_import_options(*graph, options, sink));
+    return graph;
+  }
+  if (model.ref.bytes) {
+    model.source = ModelSource::from_bytes(model.ref.name, *model.ref.bytes);
+  } else {
+    EC_TRY(model.source, ModelSource::open(model.ref.name));
+  }
+  if (c.target() != nullptr) EC_CHECK_OK(c.target()->check_source(*model.source, sink));
+  EC_TRY(const Frontend* frontend, choose_frontend(c.registry().frontends(), *model.source));
+  model.format = frontend->name();
+  return frontend->import(*model.source, options, sink);
+}
+
+// A compiled file has fixed sizes: an open batch becomes 1, the file's own default counts. Where the
+// target or calibration need every size, what remains is asked for; else it stays open.
+Status bind_sizes(const Compilation& c, Graph& graph) {
+  if (!kPlacesModel.has(c.verb()) && c.verb() != Verb::Quantize) return {};
+  const bool needed = c.target()->needs_fixed_sizes() || c.options().is_given("quantize");
+  DiagnosticSink sink;
+  Result<GivenShapes> shapes = default_shapes(graph, {}, sink);
+  if (!shapes && !needed) return {};
+  for (const Diagnostic& d : sink.diagnostics()) c.sink().report(d);
+  if (!shapes) return std::move(shapes).error();
+  return bind_shapes(graph, *shapes, c.sink());
+}
+
+Status import_model(Compilation& c, CompiledModel& model) {
+  EC_TRY(const ImportOptions options, import_options(c.options()));
+  DiagnosticSink load;
+  Result<std::unique_ptr<Graph>> graph = read_graph(c, model, options, load);
+  const bool refused = !graph && c.verb() == Verb::Check && take_refused(load, model);
+  for (const Diagnostic& d : load.diagnostics())
+    if (!refused || d.severity != Severity::Error || !is_unsupported(d.code)) c.sink().report(d);
+  if (refused) return {};
+  if (!graph) return reported(std::move(graph).error(), model, c.sink());
+  model.graph = std::move(*graph);
+  model.passes.sink = &c.sink();
+  if (Status status = bind_sizes(c, *model.graph); !status.ok())
+    return reported(std::move(status).error(), model, c.sink());
+  model.report.before = summarize(*model.graph);
+  return {};
+}
+
+}  // namespace
+
+Status import_models(Compilation& compilation) {
+  for (CompiledModel& model : compilation.models()) EC_CHECK_OK(import_model(compilation, model));
+  return {};
+}
+
+}  // namespace ec

@@ -1,0 +1,144 @@
+// quantise: integers in place of floats, by the target's rules and the strategy that is asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/graph_files.h"
+#include "driver/pass_runs.h"
+#include "driver/phases.h"
+#include "driver/quantize_request.h"
+#include "driver/statistics.h"
+#include "quantize/calibration/channels_last.h"
+
+namespace ec {
+namespace {
+
+// The layout pass records in the metadata which inputs it gave channels last.
+std::vector<bool> channels_last_inputs(const Graph& graph) {
+  std::vector<bool> channels_last;
+  for (const Tensor* input : graph.inputs()) {
+    const auto found = graph.metadata().find("layout.input." + input->name());
+    channels_last.push_back(found != graph.metadata().end() && found->second == "nhwc");
+  }
+  return channels_last;
+}
+
+// Samples, or what was measured on them before.
+struct CalibrationData {
+  std::optional<quantize::Measurements> measurements;
+  std::unique_ptr<quantize::SampleSource> files, in_layout, samples;
+
+  Status open(const Compilation& c, const Graph& graph,
+              const std::vector<quantize::ModelInput>& inputs,
+              const quantize::Preprocessing& preprocessing) {
+    const Options& options = c.options();
+    const quantize::MeasuredWith key = statistics_of_options(c);
+    if (!options.text("statistics").empty()) {
+      EC_TRY(measurements, load_statistics(options.text("statistics")));
+      EC_CHECK_OK(measurements->check(graph, key));
+      samples = quantize::played_back_samples(*measurements);
+      return {};
+    }
+    EC_TRY(files, quantize::open_samples(options.text("calibration-data"), inputs, preprocessing,
+                                         c.sink()));
+    in_layout = quantize::channels_last_samples(*files, channels_last_inputs(graph));
+    if (options.text("save-statistics").empty()) return samples = std::move(in_layout), Status();
+    EC_CHECK_OK(measurements.emplace().check(graph, key));
+    samples = quantize::recorded_samples(*in_layout, *measurements);
+    return {};
+  }
+
+  Status save(const Compilation& c) {
+    if (!measurements || c.options().text("save-statistics").empty()) return {};
+    return save_statistics(c, *measurements);
+  }
+};
+
+// Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
+Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model) {
+  std::vector<quantize::ModelInput> used;
+  for (const Tensor* input : model.graph->inputs()) {
+    const auto same =
+        std::find_if(model.facts.inputs.begin(), model.facts.inputs.end(),
+                     [&](const auto& given) { return given.name == input->name(); });
+    if (same == model.facts.inputs.end())
+      return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
+    used.push_back(*same);
+  }
+  return used;
+}
+
+Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphForm form) {
+  const quantize::Strategy& strategy = *model.strategy;
+  EC_TRY(quantize::QuantizeRequest request,
+         quantize_request(c, strategy, *c.target()->integer_rules()));
+  if (model.facts.folded) {
+    request.preprocessing = model.facts.folded->rest;
+    request.pixel_input = model.facts.folded->input;
+  }
+  EC_TRY(const std::vector<quantize::ModelInput> inputs, used_inputs(model));
+  CalibrationData data;
+  const bool given =
+      !c.options().text("calibration-data").empty() || !c.options().text("statistics").empty();
+  if (strategy.samples != quantize::SampleUse::Unused && given) {
+    EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
+    request.samples = data.samples.get();
+  }
+  request.recorded = model.facts.recorded;
+  request.form = form;
+  EC_TRY(quantize::QuantizeResult result, strategy.run(*model.graph, request, c.sink()));
+  EC_CHECK_OK(data.save(c));
+  model.graph = std::move(result.graph);
+  model.report.quantization = std::move(result.report);
+  return {};
+}
+
+// NotOnTarget where the target has integers only and the graph none; says how to get them.
+Status refuse_float(const Compilation& c, const Graph& graph) {
+  const quantize::TargetSpec* rules = c.target()->integer_rules();
+  if (rules == nullptr || !rules->integers_only) return {};
+  for (const Tensor* tensor : graph.tensors())
+    if (tensor->type().quant) return {};
+  return Error(Code::NotOnTarget,
+               fmt::format("the model is in floating point, '{}' computes on 8-bit integers",
+                           c.target()->name()))
+      .hint("add --quantize ptq --calibration-data FOLDER with some hundred examples of the input");
+}
+
+Status quantise_model(const Compilation& c, CompiledModel& model) {
+  if (model.strategy == nullptr) {
+    // `check` shows where a float model would run.
+    if (c.verb() != Verb::Check) EC_CHECK_OK(refuse_float(c, *model.graph));
+  } else {
+    const GraphFormat* format = nullptr;
+    if (c.verb() == Verb::Quantize && !model.report.output.empty()) {
+      EC_TRY(format, find_graph_format(model.report.output));
+    }
+    if (model.strategy->samples == quantize::SampleUse::Needed &&
+        c.options().text("passes").empty())
+      EC_CHECK_OK(run_passes(c, model, "quantise", "before-quantising"));
+    const bool simulated = format != nullptr && format->simulates_integers;
+    EC_CHECK_OK(run_strategy(
+        c, model, simulated ? quantize::GraphForm::Simulated : quantize::GraphForm::Integer));
+    // Whatever the passes before were: this is the form that the file has.
+    if (simulated) {
+      PassContext context;
+      context.sink = &c.sink();
+      EC_CHECK_OK(PassManager({}, c.registry().passes())
+                      .run(*model.graph, format->quantized_pipeline, context));
+    }
+  }
+  if (model.facts.folded)
+    EC_CHECK_OK(quantize::bytes_at_input(*model.graph, model.facts.folded->input));
+  return {};
+}
+
+}  // namespace
+
+Status quantise(Compilation& compilation) {
+  for (CompiledModel& model : compilation.models())
+    if (Status status = quantise_model(compilation, model); !status.ok()) return status;
+  return {};
+}
+
+}  // namespace ec

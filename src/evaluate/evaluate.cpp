@@ -1,0 +1,340 @@
+#include "evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/quantize_request.h"
+#include "driver/raise.h"
+#include "edgecompiler/evaluate.h"
+#include "evaluate/evaluated_network.h"
+#include "quantize/calibration/labels.h"
+#include "support/progress.h"
+#include "support/strings.h"
+
+namespace ec {
+namespace {
+
+namespace fs = std::filesystem;
+using quantize::Preprocessing;
+
+bool preprocessing_given(const Options& options) {
+  for (const std::string_view name : {"mean", "std", "pixel-range", "color", "resize"})
+    if (options.is_given(name)) return true;
+  return false;
+}
+
+// Sizes are those of the reference where there is one: compiled files have theirs fixed.
+Options without_shapes(const Options& given) {
+  Options options;
+  for (const auto& [name, entry] : given.entries())
+    if (name != "input-shape" && name != "dim") options.set(name, entry.value, entry.source);
+  return options;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Registry& registry, const Options& given, DiagnosticSink& sink)
+      : registry_(registry), session_options_(given), sink_(sink) {}
+
+  Result<EvaluateReport> run(const ModelRef& model) {
+    EC_TRY(options_, registry_.options().resolve(session_options_, Verb::Evaluate, {}));
+    data_ = options_.text("data");
+    if (data_.empty())
+      return Error(Code::Usage, "evaluation needs data, and none is given")
+          .hint("pass a folder of pictures, arrays or a list with --data PATH");
+    EC_TRY(given_, preprocessing_of(options_));
+    EC_CHECK_OK(open_networks(model));
+    EC_CHECK_OK(read_label_lines());
+    EC_CHECK_OK(open_data());
+    EC_CHECK_OK(find_labels());
+    if (labels_.of_sample.empty() && !reference_)
+      return Error(Code::Usage, "without labels there is nothing to compare the model with")
+          .file(data_)
+          .hint(
+              "give the float model with --reference MODEL, labels with --labels FILE, or put "
+              "each class into a folder of its own");
+    EC_CHECK_OK(run_samples());
+    return std::move(report_);
+  }
+
+ private:
+  Status open_networks(const ModelRef& model) {
+    report_.data = data_;
+    report_.confusion = options_.flag("confusion");
+    report_.model.path = model.name;
+    if (!options_.text("reference").empty()) {
+      EC_TRY(reference_, EvaluatedNetwork::open(registry_, options_.text("reference"), session_options_, sink_));
+      report_.reference.emplace().path = options_.text("reference");
+      report_.reference->device = reference_->device();
+    }
+    EC_TRY(model_,
+           EvaluatedNetwork::open(
+               registry_, model,
+               reference_ ? without_shapes(session_options_) : session_options_, sink_));
+    report_.model.device = model_->device();
+    if (reference_ && !model_->takes_pixels()) model_->read_as(*reference_);
+    return {};
+  }
+
+  // What is given counts, then what the file says, then what the model's file says for the
+  // reference. A network that takes pixels takes nothing else.
+  Preprocessing choose_preprocessing(const EvaluatedNetwork& network, EvaluatedModel& report) {
+    Preprocessing chosen = given_;
+    const bool own = network.takes_pixels() || !preprocessing_given(options_);
+    std::optional<Preprocessing> recorded = own ? network.recorded() : std::nullopt;
+    if (own && !recorded && model_->folded()) recorded = model_->folded();
+    if (own && !recorded && &network != &*model_) recorded = model_->recorded();
+    if (recorded) {
+      chosen = *recorded;
+      if (!network.takes_pixels()) chosen.layout = given_.layout;
+      report.preprocessing_from = PreprocessingFrom::File;
+    } else if (!preprocessing_given(options_)) {
+      report.preprocessing_from = PreprocessingFrom::Nothing;
+    }
+    report.preprocessing = chosen.text();
+    return chosen;
+  }
+
+  Status read_label_lines() {
+    if (options_.text("labels").empty()) return {};
+    EC_TRY(lines_, quantize::read_label_file(options_.text("labels")));
+    std::error_code ignored;
+    if (!fs::is_directory(data_, ignored)) return {};
+    for (const quantize::LabelLine& line : lines_) {
+      if (line.path.empty())
+        return Error(Code::BadCalibrationData, "no path on this line")
+            .file(fmt::format("{}:{}", options_.text("labels"), line.line))
+            .hint("write PATH<tab>LABEL, the path relative to the folder of --data");
+      listed_.push_back(fs::path(data_) / line.path);
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<quantize::SampleSource>> open_source(EvaluatedNetwork& network,
+                                                              EvaluatedModel& report) {
+    Preprocessing preprocessing = choose_preprocessing(network, report);
+    const auto open = [&] {
+      return listed_.empty()
+                 ? quantize::open_samples(data_, network.inputs(), preprocessing, sink_)
+                 : quantize::open_sample_files(listed_, network.inputs(), preprocessing);
+    };
+    EC_TRY(std::unique_ptr<quantize::SampleSource> source, open());
+    // Where nothing is known, bytes at the input are pixels.
+    const bool unknown = report.preprocessing_from == PreprocessingFrom::Nothing && !reference_;
+    if (!unknown || !source->holds_pictures() || !network.take_pixels()) return source;
+    preprocessing.pixel_range = 255;
+    report.preprocessing = preprocessing.text();
+    return open();
+  }
+
+  Status open_data() {
+    EC_TRY(std::unique_ptr<quantize::SampleSource> source, open_source(*model_, report_.model));
+    size_ = source->size();
+    if (reference_) {
+      EC_TRY(std::unique_ptr<quantize::SampleSource> other,
+             open_source(*reference_, *report_.reference));
+      if (other->size() != size_)
+        return Error(Code::BadCalibrationData,
+                     fmt::format("the data holds {} samples for the model, {} for the reference",
+                                 size_, other->size()))
+            .file(data_)
+            .hint("give arrays whose first dimension is the batch of both");
+      EC_CHECK_OK(refuse_arrays(*source));
+      reference_->set_samples(std::move(other));
+    }
+    if (options_.text("labels").empty()) {
+      EC_TRY(labels_, quantize::labels_of_samples(*source));
+      std::error_code ignored;
+      if (labels_.of_sample.empty() && fs::is_directory(data_, ignored))
+        labels_ = quantize::labels_of_folders(*source, data_);
+    }
+    model_->set_samples(std::move(source));
+    return {};
+  }
+
+  // Arrays are values of an input: those of one are not those of the other.
+  Status refuse_arrays(const quantize::SampleSource& source) const {
+    if (model_->takes_pixels() == reference_->takes_pixels()) return {};
+    if (source.holds_pictures()) return {};
+    return Error(Code::Usage,
+                 "one model takes pixels, the other preprocessed values: arrays cannot serve both")
+        .file(data_)
+        .hint("evaluate them on pictures");
+  }
+
+  Status find_labels() {
+    if (!options_.text("labels").empty()) {
+      if (lines_.size() != size_)
+        return Error(Code::BadCalibrationData,
+                     fmt::format("{} labels for {} samples", lines_.size(), size_))
+            .file(options_.text("labels"))
+            .hint("give one label for each sample, in their order");
+      EC_TRY(labels_, quantize::labels_of_lines(lines_, options_.text("labels")));
+    }
+    report_.label_source = labels_.source;
+    report_.class_names = labels_.names;
+    report_.label_offset = options_.integer("label-offset");
+    return {};
+  }
+
+  // The first output that is a list of scores.
+  Result<size_t> score_output(const std::vector<RealOutput>& outputs) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (quantize::score_classes(outputs[i].shape) > 1) {
+        report_.score_output = model_->outputs()[i].name;
+        return i;
+      }
+    return Error(Code::Usage,
+                 "the model has no output that is a list of scores, so labels say "
+                 "nothing about it")
+        .file(report_.model.path)
+        .hint("leave the labels out and compare with --reference MODEL");
+  }
+
+  Result<size_t> score_index(size_t sample, const RealOutput& scores) const {
+    const int64_t index = labels_.of_sample[sample] + options_.integer("label-offset");
+    const auto classes = static_cast<int64_t>(quantize::score_classes(scores.shape));
+    if (index >= 0 && index < classes) return static_cast<size_t>(index);
+    return Error(Code::BadCalibrationData,
+                 fmt::format("label {} of sample {} has no score: the output has {} classes",
+                             labels_.of_sample[sample], sample, classes))
+        .file(data_)
+        .hint("check the labels and --label-offset");
+  }
+
+  // Whether the answer is right.
+  Result<bool> add_score(size_t sample, size_t output, const std::vector<RealOutput>& outputs,
+                         EvaluatedModel& report) {
+    if (output >= outputs.size())
+      return Error(Code::ShapeMismatch, "the reference has fewer outputs than the model")
+          .file(report.path);
+    const RealOutput& scores = outputs[output];
+    EC_TRY(const size_t index, score_index(sample, scores));
+    const size_t classes = quantize::score_classes(scores.shape);
+    // A batch above one repeats the picture.
+    return report.score.add(std::span(scores.values).first(classes), index);
+  }
+
+  Status compare(const std::vector<RealOutput>& got, const std::vector<RealOutput>& expected) {
+    if (report_.outputs.empty()) {
+      EC_CHECK_OK(pair_outputs(got.size(), expected.size()));
+      agreement_.resize(pairs_.size());
+    }
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      const RealOutput& e = expected[pairs_[i].second];
+      const RealOutput g = in_order_of(got[pairs_[i].first], e.shape);
+      ComparedOutput& output = report_.outputs[i];
+      if (g.values.size() != e.values.size())
+        return Error(Code::ShapeMismatch,
+                     fmt::format("output '{}' is {}, the reference's {}", printable(output.name),
+                                 Shape::of(g.shape).text(), Shape::of(e.shape).text()))
+            .file(report_.model.path)
+            .hint("compare the model with the one that it was made from");
+      output.error.add(e.values, g.values);
+      const std::optional<size_t> axis = reference_->softmax_axes()[pairs_[i].second];
+      if (const auto lists = quantize::score_lists(e.shape, axis))
+        agreement_[i].add(e.values, g.values, *lists);
+    }
+    return {};
+  }
+
+  // By name where all names are the reference's, else by position.
+  Status pair_outputs(size_t count, size_t expected) {
+    const auto& own = model_->outputs();
+    const auto& theirs = reference_->outputs();
+    for (size_t i = 0; i < count; ++i)
+      for (size_t k = 0; k < expected; ++k)
+        if (own[i].name == theirs[k].name) pairs_.emplace_back(i, k);
+    if (pairs_.size() != count) {
+      if (count != expected)
+        return Error(Code::ShapeMismatch,
+                     fmt::format("the model has {} outputs, the reference {}", count, expected))
+            .file(report_.model.path)
+            .hint("compare the model with the one that it was made from");
+      pairs_.clear();
+      for (size_t i = 0; i < count; ++i) pairs_.emplace_back(i, i);
+    }
+    for (const auto& [i, k] : pairs_) report_.outputs.push_back({own[i].name, {}, std::nullopt});
+    return {};
+  }
+
+  Status run_samples() {
+    const size_t wanted = options_.integer("samples") > 0 ? static_cast<size_t>(options_.integer("samples")) : size_;
+    const size_t count = std::min(size_, wanted);
+    std::optional<size_t> scored;
+    for (size_t k = 0; k < count; ++k) {
+      // Evenly over the order, so that every class of a sorted set is met.
+      const size_t sample = (2 * k + 1) * size_ / (2 * count);
+      EC_TRY(const std::vector<RealOutput> got, model_->run(sample));
+      const bool labelled = !labels_.of_sample.empty();
+      if (labelled && !scored) {
+        EC_TRY(scored, score_output(got));
+      }
+      bool right = false, right_before = false;
+      if (labelled) {
+        EC_TRY(right, add_score(sample, *scored, got, report_.model));
+      }
+      if (reference_) {
+        EC_TRY(const std::vector<RealOutput> expected, reference_->run(sample));
+        EC_CHECK_OK(compare(got, expected));
+        if (labelled) {
+          EC_TRY(right_before, add_score(sample, *scored, expected, *report_.reference));
+          report_.changed.add(right, right_before);
+        }
+      }
+      report_progress("evaluating", static_cast<int64_t>(k + 1), static_cast<int64_t>(count));
+    }
+    report_.samples = count;
+    for (size_t i = 0; i < agreement_.size(); ++i)
+      report_.outputs[i].top1_agreement = agreement_[i].share();
+    const auto mean_ms = [count](double seconds) {
+      return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0.0;
+    };
+    report_.model.run_ms = mean_ms(model_->run_seconds());
+    if (reference_) report_.reference->run_ms = mean_ms(reference_->run_seconds());
+    return {};
+  }
+
+  const Registry& registry_;
+  const Options& session_options_;  // as given
+  Options options_;                 // with defaults
+  DiagnosticSink& sink_;
+  std::string data_;
+  Preprocessing given_;
+  std::optional<EvaluatedNetwork> model_, reference_;
+  std::vector<quantize::LabelLine> lines_;
+  std::vector<fs::path> listed_;
+  quantize::Labels labels_;
+  size_t size_ = 0;
+  std::vector<std::pair<size_t, size_t>> pairs_;  // outputs of the model and of the reference
+  std::vector<quantize::Agreement> agreement_;
+  EvaluateReport report_;
+};
+
+}  // namespace
+
+std::string_view preprocessing_from_name(PreprocessingFrom from) {
+  constexpr std::string_view kNames[] = {"options", "file", "nothing"};
+  return kNames[static_cast<size_t>(from)];
+}
+
+std::string EvaluateReport::class_name(size_t index) const {
+  const int64_t label = static_cast<int64_t>(index) - label_offset;
+  if (label < 0 || class_names.empty()) return std::to_string(label);
+  if (label >= static_cast<int64_t>(class_names.size())) return std::to_string(label);
+  return class_names[static_cast<size_t>(label)];
+}
+
+Result<EvaluateReport> evaluate_model(const Registry& registry, const ModelRef& model,
+                                      const Options& options, DiagnosticSink& sink) {
+  return Evaluation(registry, options, sink).run(model);
+}
+
+std::string evaluate(const std::string& model, const Options& options) {
+  DiagnosticSink sink;
+  return evaluate_json(
+      value_or_raise(evaluate_model(default_registry(), model, options, sink), sink));
+}
+
+}  // namespace ec

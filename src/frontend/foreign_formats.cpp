@@ -1,0 +1,108 @@
+#include "frontend/foreign_formats.h"
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/zip_names.h"
+#include "support/strings.h"
+
+namespace ec {
+namespace {
+
+using namespace std::string_view_literals;
+
+bool has_bytes(std::string_view content, size_t offset, std::string_view wanted) {
+  return content.size() >= offset + wanted.size() &&
+         content.substr(offset, wanted.size()) == wanted;
+}
+
+// Formats told by fixed bytes.
+struct Signature {
+  size_t offset;
+  std::string_view bytes;
+  std::string_view name, hint;
+};
+
+constexpr std::array kSignatures = {
+    Signature{4, "ORTM"sv, "an ONNX Runtime (.ort) model",
+              "give the ONNX file that it was made from"},
+    Signature{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras .h5)",
+              "convert it to ONNX, for example with tf2onnx.convert.from_keras"},
+    Signature{0, "GGUF"sv, "a GGUF file",
+              "export the model to ONNX (torch.onnx.export, tf2onnx) and give that file"},
+    Signature{0, "\x93NUMPY"sv, "a NumPy array", "give a model file, not its data"},
+    Signature{0, "7767517\n"sv, "an ncnn parameter file", "give the ONNX file it was made from"},
+    Signature{0, "\x1f\x8b"sv, "a gzip-compressed file", "unpack it first"},
+    Signature{257, "ustar"sv, "a tar archive", "unpack it first"},
+};
+
+DetectedFormat describe_zip(std::string_view content) {
+  const ZipNames zip(content);
+  if (zip.any("model.weights.h5"))
+    return {"a Keras v3 model (.keras)",
+            "convert it to ONNX: keras.Model.export(path, format=\"onnx\")"};
+  if (zip.any_ends(".npy")) return {"a NumPy archive (.npz)", "give a model file, not its data"};
+  return {"a ZIP archive", "unpack it and give the model file inside"};
+}
+
+// A frozen GraphDef is a list of NodeDefs in field 1, each with its name in field 1 and its
+// operator in field 2.
+bool looks_like_graph_def(std::string_view content) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(content[i]); };
+  if (content.size() < 8 || byte(0) != 0x0a) return false;
+  size_t at = 1;
+  while (at < content.size() && (byte(at) & 0x80) != 0) ++at;  // length of the node
+  ++at;
+  if (at + 2 >= content.size() || byte(at) != 0x0a) return false;
+  const size_t name = byte(at + 1);
+  at += 2 + name;
+  if (name == 0 || name > 127 || at + 2 >= content.size() || byte(at) != 0x12) return false;
+  const size_t op = byte(at + 1);
+  if (op == 0 || op > 64 || at + 2 + op > content.size()) return false;
+  const std::string_view text = content.substr(at + 2, op);
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+bool looks_like_text(std::string_view content) {
+  content = content.substr(0, 256);
+  return !content.empty() && std::all_of(content.begin(), content.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 32 || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+DetectedFormat describe_text(std::string_view content) {
+  const std::string_view start = trim(content.substr(0, 256));
+  if (start.starts_with("version https://git-lfs"))
+    return {"a Git LFS pointer, not the file itself", "run 'git lfs pull' to fetch the file"};
+  if (start.starts_with("<!DOCTYPE") || start.starts_with("<html") || start.starts_with("<HTML"))
+    return {"an HTML page", "the download gave a web page: fetch the file itself"};
+  if (start.starts_with("<?xml") || start.starts_with("<net"))
+    return {"an XML file (OpenVINO IR?)", "give the ONNX file that it was made from"};
+  if (start.starts_with("{") || start.starts_with("["))
+    return {"a JSON file", "give the model file itself"};
+  return {"a text file", "give a model file"};
+}
+
+}  // namespace
+
+std::optional<DetectedFormat> describe_foreign_format(const ModelSource& source) {
+  if (source.is_directory() && source.has_member("saved_model.pb"))
+    return DetectedFormat{"a TensorFlow SavedModel",
+                          "convert it to ONNX with tf2onnx --saved-model"};
+  const std::string_view content = text_of_bytes(source.bytes().bytes());
+  if (has_bytes(content, 0, kZipStart)) return describe_zip(content);
+  for (const Signature& s : kSignatures)
+    if (has_bytes(content, s.offset, s.bytes))
+      return DetectedFormat{std::string(s.name), std::string(s.hint)};
+  if (looks_like_graph_def(content))
+    return DetectedFormat{"a TensorFlow GraphDef", "convert it to ONNX with tf2onnx"};
+  if (std::filesystem::path(source.name()).filename() == "saved_model.pb")
+    return DetectedFormat{"a TensorFlow SavedModel",
+                          "convert it to ONNX with tf2onnx --saved-model"};
+  if (looks_like_text(content)) return describe_text(content);
+  return std::nullopt;
+}
+
+}  // namespace ec

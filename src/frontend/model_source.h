@@ -1,0 +1,55 @@
+// Where a model comes from: a file, a directory or bytes in memory. Opened once, hashed once; every
+// front end and back end that looks at the model looks at the same bytes.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "support/blob.h"
+#include "support/result.h"
+
+namespace ec {
+
+class ModelSource {
+ public:
+  // Opens a file or a directory. Errors: FileNotFound, FileUnreadable, EmptyFile.
+  static Result<ModelSource> open(const std::filesystem::path& path);
+  // Bytes that somebody holds already. `name` stands for the model in messages and file names.
+  static ModelSource from_bytes(std::string name, Blob bytes);
+
+  bool is_directory() const { return is_directory_; }
+  bool is_in_memory() const { return in_memory_; }
+  // As the user named it.
+  const std::string& name() const { return name_; }
+  // Anchors files that the model refers to. Empty for bytes in memory: they refer to nothing.
+  const std::filesystem::path& path() const { return path_; }
+  // The name without folder and extension.
+  std::string stem() const { return std::filesystem::path(name_).stem().string(); }
+  std::string extension() const;  // in lower case
+
+  // The content of a file; empty for a directory.
+  const Blob& bytes() const { return bytes_; }
+  // The size of the file, or of all files of a directory.
+  int64_t size_bytes() const { return size_bytes_; }
+  // A file of the directory. The path must stay inside; links that lead outside are refused.
+  Result<Blob> member(const std::filesystem::path& relative) const;
+  bool has_member(const std::filesystem::path& relative) const;
+
+  // SHA-256 of the content; of a directory: of the names and contents of its files in order.
+  // Computed when it is asked for the first time.
+  Result<std::string> sha256() const;
+
+ private:
+  ModelSource() = default;
+
+  std::string name_;
+  std::filesystem::path path_;
+  Blob bytes_;
+  int64_t size_bytes_ = 0;
+  bool is_directory_ = false, in_memory_ = false;
+  mutable std::string sha256_;
+};
+
+}  // namespace ec

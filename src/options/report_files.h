@@ -1,0 +1,17 @@
+// The files that --report names.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/result.h"
+
+namespace ec {
+
+// "json=FILE" each. Usage: another form; checked before a job runs.
+Status check_report_files(const std::vector<std::string>& reports);
+// Writes the report of a job, a JSON object, to each file: whole or not at all.
+Status write_report_files(const std::vector<std::string>& reports, std::string_view json);
+
+}  // namespace ec

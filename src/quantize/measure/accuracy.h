@@ -1,0 +1,90 @@
+// What quantisation costs, layer by layer and at the outputs, on samples that were kept apart from
+// calibration.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quantize/convert/convert.h"
+#include "quantize/measure/class_scores.h"
+#include "quantize/ranges/calibrate.h"
+#include "quantize/trial/reference_outputs.h"
+
+namespace ec::quantize {
+
+// Errors of one tensor over all samples.
+struct ErrorStatistics {
+  double signal = 0, noise = 0;  // sums of squares: of the float values, of the differences
+  double product = 0, quantized = 0;
+  double largest = 0;   // difference
+  double absolute = 0;  // sum of differences
+  int64_t clipped = 0;  // float values outside the integer range
+  int64_t count = 0;
+
+  double sqnr_db() const;  // 10 log10(signal / noise); at most 120
+  double cosine() const;
+  double rmse() const;
+  double mean_error() const;
+  double clip_rate() const;
+
+  void add(std::span<const float> expected, std::span<const float> got);
+};
+
+struct LayerAccuracy {
+  std::string name;  // in the source model
+  std::string op;
+  std::string tensor;
+  uint32_t operation = 0;  // id in the analysed graph
+  float scale = 0;
+  int32_t zero_point = 0;
+  ErrorStatistics error;  // with everything before it quantised too
+  // Error that this layer alone makes at the outputs, as a share of what all layers make so; empty
+  // where it was not measured.
+  std::optional<double> own_share;
+  std::string cause, advice;  // empty where nothing stands out
+  bool mixes_ranges = false;  // operands of very different size share one scale
+};
+
+struct OutputAccuracy {
+  std::string name;
+  ErrorStatistics error;
+  // Where the output holds scores of classes: share of lists whose largest has the same index.
+  std::optional<double> top1_agreement;
+};
+
+struct AccuracyReport {
+  std::vector<LayerAccuracy> inputs;  // what rounding them alone costs; their operation is "input"
+  std::vector<LayerAccuracy> layers;  // in order of execution
+  std::vector<OutputAccuracy> outputs;
+  size_t samples = 0;
+  bool held_out = false;  // the samples took no part in calibration
+
+  // The layers, those that cost most first: mixes of ranges, then by their share where that was
+  // measured, then by SQNR.
+  std::vector<const LayerAccuracy*> ranked() const;
+};
+
+// A float graph and what was made from it.
+struct Simulation {
+  const Graph& graph;
+  const Plan& plan;
+  const Conversion& simulated;
+  const FormParams& params;
+  const std::vector<std::optional<Range>>& needed;  // by tensor id; see CalibrationRun
+};
+
+// Runs both graphs side by side. Tensors in front of a fused activation are left out, as they have
+// the range of its result. Values are compared as their readers tell them apart. Memory: one
+// sample's quantised activations.
+Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
+                                        std::span<const size_t> samples, int threads);
+
+// The outputs alone, of any graph with the same interface. `reference` holds outputs of `exact`, so
+// that several changed graphs are compared with one run of it.
+Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
+                                       SampleSource& source, std::span<const size_t> samples,
+                                       int threads, ReferenceOutputs& reference);
+
+}  // namespace ec::quantize

@@ -1,0 +1,18 @@
+// The noise that each layer makes by itself: everything is exact but its own weights and its own
+// result.
+#pragma once
+
+#include "quantize/measure/accuracy.h"
+#include "quantize/trial/trial.h"
+
+namespace ec::quantize {
+
+// Noise at the outputs by operation id; zero where the operation rounds nothing.
+Result<std::vector<double>> layer_noise(const Graph& graph, const Plan& plan,
+                                        const FormParams& params, const LayerWeights& weights,
+                                        Trial& trial);
+
+// Writes the shares into the layers of a report.
+void fill_shares(AccuracyReport& report, const std::vector<double>& noise);
+
+}  // namespace ec::quantize

@@ -1,0 +1,42 @@
+// Raises layers to a wider type until the asked accuracy holds: as few as the order of their own
+// error allows.
+#pragma once
+
+#include <functional>
+
+#include "quantize/measure/accuracy.h"
+#include "quantize/request.h"
+#include "quantize/weights/weights.h"
+
+namespace ec::quantize {
+
+struct BudgetSearch {
+  const Graph& graph;
+  const TargetSpec& target;
+  const PlanOptions& options;
+  const CalibrationRun& run;
+  const LayerWeights& weights;       // of the plan without raised layers
+  const std::vector<double>& noise;  // by operation id: noise that each layer makes by itself
+  bool may_correct_biases = true;
+  // Weights rounded for the results of their layers; empty: not to be tried.
+  std::function<Result<LayerWeights>()> adapt = {};
+  SampleSource* samples = nullptr;
+  std::span<const size_t> held_out = {};
+  int threads = 1;
+};
+
+struct BudgetResult {
+  std::vector<uint32_t> raised;  // operation ids, the worst first
+  PlanOptions options;
+  Plan plan;
+  FormParams params;
+  LayerWeights weights;
+};
+
+// Usage: the budget speaks of predictions, and no output of the graph holds scores.
+Status check_budget(const Graph& graph, const AccuracyBudget& budget);
+
+// AccuracyNotMet where raising every layer that can be raised does not help enough.
+Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget);
+
+}  // namespace ec::quantize

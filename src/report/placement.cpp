@@ -1,0 +1,54 @@
+#include "report/placement.h"
+
+#include <fmt/format.h>
+
+#include "support/strings.h"
+
+namespace ec {
+
+void PlacementReport::add(OpPlacement row) {
+  switch (row.placement) {
+    case Placement::Native:
+      ++native;
+      break;
+    case Placement::Reference:
+      ++reference;
+      break;
+    case Placement::Host:
+      ++host;
+      break;
+    case Placement::Unsupported:
+      ++unsupported;
+      break;
+  }
+  operations.push_back(std::move(row));
+}
+
+std::string_view placement_name(Placement placement) {
+  switch (placement) {
+    case Placement::Native:
+      return "native";
+    case Placement::Reference:
+      return "reference";
+    case Placement::Host:
+      return "cpu";
+    case Placement::Unsupported:
+      return "unsupported";
+  }
+  return "native";
+}
+
+Status refuse_host_operations(const PlacementReport& report) {
+  if (report.host == 0) return {};
+  constexpr size_t kNamed = 8;
+  Error error(Code::NotOnTarget, fmt::format("{} of {} operations stay on the CPU", report.host,
+                                             report.operations.size()));
+  error.diagnostic().file = report.model;
+  for (const OpPlacement& row : report.operations)
+    if (row.placement == Placement::Host && error.diagnostic().notes.size() < kNamed)
+      error.diagnostic().notes.push_back(fmt::format("{} '{}': {}; {}", row.source_op,
+                                                     printable(row.name, 60), row.reason, row.fix));
+  return std::move(error).hint("mend what the notes name, or leave out --strict to accept it");
+}
+
+}  // namespace ec
