@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "writer/tflite/emitter.h"
+#include "writer/tflite/emit_state.h"
 #include "writer/tflite/operands.h"
 
 namespace ec::tflite {
@@ -33,7 +33,8 @@ int64_t type_number(const OpEmitter& e) { return static_cast<int64_t>(*tensor_ty
 
 // State operands have to be what the operator itself starts from.
 Status need_start(const OpEmitter& e, size_t i, int64_t first) {
-  const ec::Tensor& state = e.input(i);
+  const auto kept = cell_state(e.op(), i - 1);
+  const ec::Tensor& state = kept ? *kept->read->input(0) : e.input(i);
   const auto values = is_float(state.dtype()) ? std::nullopt : int_values(&state);
   const bool fits =
       is_float(state.dtype())

@@ -16,12 +16,39 @@ bool reads_state(const ec::Tensor* tensor) {
 
 const std::string& name_of(const Operation& op) { return op.attrs_as<StateAttrs>().name; }
 
-// Operands of the op that are states; each has a result with the state after the last step.
-std::span<const size_t> state_operands(OpKind kind) {
-  static constexpr size_t kLstm[] = {18, 19}, kCell[] = {4};
-  if (kind == OpKind::LstmSequence) return kLstm;
-  if (kind == OpKind::RnnSequence || kind == OpKind::Svdf) return kCell;
-  return {};
+// An operand of the op that is state, and the result with the state after the run.
+struct StateOperand {
+  size_t operand, result;
+};
+std::span<const StateOperand> state_operands(OpKind kind) {
+  static constexpr StateOperand kLstm[] = {{18, 1}, {19, 2}}, kCell[] = {{4, 1}};
+  static constexpr StateOperand kSignal[] = {{1, 1}}, kStream[] = {{1, 2}, {2, 3}};
+  switch (kind) {
+    case OpKind::LstmSequence:
+      return kLstm;
+    case OpKind::RnnSequence:
+    case OpKind::Svdf:
+      return kCell;
+    case OpKind::SignalDelay:
+    case OpKind::SignalOverlapAdd:
+    case OpKind::SignalSpectralSubtraction:
+      return kSignal;
+    case OpKind::SignalFramer:
+    case OpKind::SignalStacker:
+      return kStream;
+    default:
+      return {};
+  }
+}
+
+// The write of a result. Only where the result is an output of the operator, too, may others read
+// it.
+const Operation* write_of(const Operation& cell, const ec::Tensor* result) {
+  const auto writes = [](const Use& use) { return use.op->kind() == OpKind::WriteState; };
+  if (cell.kind() != OpKind::SignalSpectralSubtraction && !cell.graph().has_single_use(result))
+    return nullptr;
+  const auto found = std::ranges::find_if(result->uses(), writes);
+  return found != result->uses().end() ? found->op : nullptr;
 }
 
 bool is_cell_state(const Operation& op) {
@@ -91,17 +118,15 @@ constexpr EmitRow kRows[] = {
 const std::span<const EmitRow> kEmitState = kRows;
 
 std::optional<CellState> cell_state(const Operation& cell, size_t k) {
-  const std::span<const size_t> operands = state_operands(cell.kind());
-  if (k >= operands.size() || cell.outputs().size() <= k + 1) return std::nullopt;
-  const ec::Tensor* before = cell.input(operands[k]);
-  const ec::Tensor* after = cell.output(k + 1);
+  const std::span<const StateOperand> operands = state_operands(cell.kind());
+  if (k >= operands.size() || cell.outputs().size() <= operands[k].result) return std::nullopt;
+  const ec::Tensor* before = cell.input(operands[k].operand);
   const ec::Graph& graph = cell.graph();
-  if (!reads_state(before) || !graph.has_single_use(before) || !graph.has_single_use(after))
-    return std::nullopt;
+  if (!reads_state(before) || !graph.has_single_use(before)) return std::nullopt;
   const Operation* read = before->producer();
-  const Operation* write = after->uses().front().op;
-  if (write->kind() != OpKind::WriteState || name_of(*write) != name_of(*read) ||
-      !write->output()->uses().empty() || graph.is_output(write->output()))
+  const Operation* write = write_of(cell, cell.output(operands[k].result));
+  if (write == nullptr || name_of(*write) != name_of(*read) || !write->output()->uses().empty() ||
+      graph.is_output(write->output()))
     return std::nullopt;
   return CellState{read, write};
 }

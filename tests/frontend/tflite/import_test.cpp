@@ -3,11 +3,18 @@
 
 #include "frontend/tflite/import_harness.h"
 #include "ops/attrs.h"
-#include "ops/kernel.h"
 #include "ops/op_def.h"
 
 namespace ec::tflite::testing {
 namespace {
+
+// Names of the operations in order.
+std::string kinds(const ec::Graph& graph) {
+  std::string names;
+  for (const Operation* op : graph.topological())
+    names += (names.empty() ? "" : " ") + std::string(op->def().name);
+  return names;
+}
 
 TEST(TfliteImport, AddWithFusedActivation) {
   const auto imported = import(add_model());

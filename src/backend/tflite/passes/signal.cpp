@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kMaxLength = 4096;
 
 // cos or sin(2 pi i k / n) as [bins, length]: rows are what linear layers take.
-Tensor* wave(Replacement& p, double (*function)(double), int64_t length, int64_t bins, double factor) {
+Tensor* wave(Replacement& p, double (*function)(double), int64_t length, int64_t bins,
+             double factor) {
   std::vector<float> values;
   for (int64_t k = 0; k < bins; ++k)
     for (int64_t i = 0; i < length; ++i) {

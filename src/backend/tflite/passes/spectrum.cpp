@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {
