@@ -4,9 +4,9 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 CMAKE_FLAGS ?=
-# One compiler cache for every build folder beside the sources (the wheel's too).
-export CCACHE_BASEDIR ?= $(CURDIR)
-export CCACHE_NOHASHDIR ?= 1
+PREFIX ?= /usr/local
+PYTHON ?= python3
+FILES ?= $(shell git ls-files 'src/*.cpp' 'tools/*.cpp')
 
 configure = cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) >$(1)/configure.log 2>&1 \
 	|| { cat $(1)/configure.log; exit 1; }
@@ -21,10 +21,10 @@ define configure_kept
 @$(call configure,$(BUILD),Release,$(if $(wildcard $(BUILD)/CMakeCache.txt),,-DEC_TESTS=OFF))
 endef
 
-.PHONY: help all demo test interop bench fuzz sanitize tidy format docs clean
+.PHONY: help all demo test interop bench fuzz sanitize tidy format format-check docs wheel install clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
 all: ## build everything that the build folder is configured for
 	$(configure_kept)
@@ -53,35 +53,48 @@ bench: ## side-by-side tables against the peers, into benchmarks/results
 	@benchmarks/run.sh
 
 fuzz: ## fuzz every reader for SECONDS each
-	@scripts/install-packages build fuzz
+	@scripts/install-packages build test fuzz
 	@mkdir -p $(BUILD)/fuzz
-	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON)
+	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON -DBUILD_SHARED_LIBS=OFF)
 	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS)
 
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-packages build test
 	@mkdir -p $(BUILD)/sanitize
-	@$(call configure,$(BUILD)/sanitize,Release,-DEC_TESTS=ON -DEC_SANITIZE=ON)
+	@$(call configure,$(BUILD)/sanitize,Release,-DEC_TESTS=ON -DEC_SANITIZE=ON -DBUILD_SHARED_LIBS=OFF)
 	@cmake --build $(BUILD)/sanitize -j $(JOBS)
 	@# Memory that is refused is an error which the program tells, not one of the program.
 	@ASAN_OPTIONS=allocator_may_return_null=1 ctest --test-dir $(BUILD)/sanitize -j $(JOBS) --output-on-failure --timeout 900 -LE external
 
-tidy: ## clang-tidy over all sources
-	@scripts/install-packages build test tidy
+tidy: ## clang-tidy over all sources, or over FILES="src/a.cpp ..."
+	@scripts/install-packages build tidy
 	@mkdir -p $(BUILD)/tidy
-	@$(call configure,$(BUILD)/tidy,Release,-DEC_TESTS=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+	@$(call configure,$(BUILD)/tidy,Release,-DEC_TESTS=OFF -DEC_PRECOMPILE=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
 	@cmake --build $(BUILD)/tidy -j $(JOBS) --target ec_tflite_schema_fbs ec_edgetpu_executable_fbs
-	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-16 --quiet -p $(BUILD)/tidy
+	@echo $(FILES) | xargs -r -P $(JOBS) -n 1 clang-tidy-16 --quiet -p $(BUILD)/tidy
 
 format: ## clang-format over all sources
 	@scripts/install-packages format
 	@git ls-files '*.cpp' '*.h' | xargs clang-format-16 -i
+
+format-check: ## tell which sources clang-format would change
+	@scripts/install-packages format
+	@git ls-files '*.cpp' '*.h' | xargs clang-format-16 --dry-run -Werror
 
 docs: ## regenerate the pages that come from the program's tables
 	$(configure_kept)
 	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
 	@scripts/generate-docs $(BUILD)/bin/edgecompile .
 
+wheel: ## a Python wheel for PYTHON that needs no compiler to install, into dist/
+	@scripts/install-packages build python
+	@scripts/build-wheel $(PYTHON)
+
+install: ## install the tool, the library and its headers below PREFIX
+	$(configure_kept)
+	@cmake --build $(BUILD) -j $(JOBS) --target edgecompile
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
 clean: ## remove everything built
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) build-wheel

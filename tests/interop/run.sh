@@ -99,9 +99,10 @@ if [ "$what" = setup ]; then
   export_zoo
   exit 0
 fi
-# The package itself is built from the tree on every run: that is what is under test.
-# Same compiler, flags and depth of the build folder as `make test`: the compiler cache has most of it.
-CXX=c++ "$work/peers/bin/pip" install -q --no-deps --force-reinstall -C build-dir=build-wheel -C cmake.define.EC_WERROR=ON .
+# The package itself is built from the tree on every run, as the wheel that users get: that is what is under test.
+wheel=$(scripts/build-wheel)
+tests/interop/wheel_check.sh "$wheel" "$work/wheel-check"
+"$work/peers/bin/pip" install -q --no-deps --force-reinstall "$wheel"
 
 python="$work/peers/bin/python"
 "$python" -m unittest discover -q -s tests/interop
