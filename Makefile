@@ -3,6 +3,7 @@ SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
+RUNS ?=
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 PYTHON ?= python3
@@ -52,12 +53,12 @@ bench: ## side-by-side tables against the peers, into benchmarks/results
 	@scripts/install-packages build python
 	@benchmarks/run.sh
 
-fuzz: ## fuzz every reader for SECONDS each
+fuzz: ## fuzz every reader for SECONDS each, or with RUNS inputs of a fixed seed
 	@scripts/install-packages build test fuzz
 	@mkdir -p $(BUILD)/fuzz
 	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON -DBUILD_SHARED_LIBS=OFF)
 	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
-	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS)
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(RUNS)
 
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-packages build test

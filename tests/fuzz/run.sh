@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Runs every fuzzer for some seconds, starting from the checked-in files. New inputs stay in the build folder; a crash
 # leaves its input there and fails the run.
-# usage: tests/fuzz/run.sh BUILD SECONDS
+# usage: tests/fuzz/run.sh BUILD SECONDS [RUNS]      with RUNS: so many inputs from a fixed seed, the same in every run
 set -euo pipefail
-build=$(realpath "$1") seconds=$2
+build=$(realpath "$1") seconds=$2 runs=${3:-}
+limit=(-max_total_time="$seconds")
+[ -z "$runs" ] || limit=(-runs="$runs" -seed=1)
 seeds=$(dirname "$(realpath "$0")")/seeds
 status=0
 for reader in onnx tflite torch ecir arrays images; do
   work=$build/corpus/$reader
   mkdir -p "$work"
-  echo "== $reader, $seconds s"
-  (cd "$work" && "$build/tests/fuzz/fuzz_$reader" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 \
+  echo "== $reader, ${limit[*]}"
+  (cd "$work" && "$build/tests/fuzz/fuzz_$reader" "${limit[@]}" -timeout=30 -rss_limit_mb=2048 \
     -max_len=65536 -print_final_stats=1 -verbosity=0 . "$seeds" 2>&1 | grep -E "^(stat::number_of_executed|stat::new_units|==|SUMMARY|artifact)|ERROR" ) \
     || status=1
   if compgen -G "$work/crash-*" "$work/oom-*" "$work/timeout-*" >/dev/null; then
