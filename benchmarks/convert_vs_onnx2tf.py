@@ -51,7 +51,7 @@ def peer_error(path: pathlib.Path, feeds: dict[str, np.ndarray], expected: list[
 
 
 def run_peer(program: str, model: model_set.Model, folder: pathlib.Path) -> tuple[float, pathlib.Path]:
-    # It fetches sample pictures from the network unless they are in the current folder; any will do for a float model.
+    # It fetches sample images from the network unless they are in the current folder; any will do for a float model.
     folder.mkdir()
     pictures = np.random.default_rng(0).random((20, 128, 128, 3), dtype=np.float32)
     np.save(folder / "calibration_image_sample_data_20x128x128x3_float32.npy", pictures)

@@ -34,7 +34,7 @@ from engines import ort_session
 from litert import PictureModel
 from machine import describe_setup
 from measured_process import run_measured
-from pictures import DATA, OPTIONS, cifar_calibration, cifar_test, every_few, imagenet_files, pixels, write_listing
+from labelled_images import DATA, OPTIONS, cifar_calibration, cifar_test, every_few, imagenet_files, pixels, write_listing
 from quantize_table import COLUMNS, markdown, merged
 
 # name: model for us, model for TensorFlow, kind of pixels
@@ -132,7 +132,7 @@ class Table:
 
 
 def array_file(folder: pathlib.Path, kind: str, files) -> pathlib.Path:
-    """What peers calibrate on: pictures that are read and prepared already."""
+    """What peers calibrate on: images that are read and prepared already."""
     path = folder / f"{kind}.npy"
     first = pixels(files[0], kind)
     array = np.lib.format.open_memmap(path, "w+", np.float32, (len(files), *first.shape))

@@ -18,14 +18,14 @@ show() {
 show inspect shapes.onnx --dim batch=1
 show check shapes.onnx --dim batch=1
 show optimize shapes.onnx --dim batch=1 -o shapes_optimized.onnx
-for picture in [0-9]_*.npy; do
-  show run shapes_optimized.onnx -i image="$picture"
+for image in [0-9]_*.npy; do
+  show run shapes_optimized.onnx -i image="$image"
 done
 show compile shapes.onnx --dim batch=1 --target cpu -o shapes.ecir
 show run shapes.ecir -i image=0_circle.npy -o outputs
 show bench shapes.ecir --iterations 200
 show compile shapes.onnx --dim batch=1 --target coral --quantize ptq --calibration-data images -o shapes_coral.tflite
-for picture in nhwc/*.npy; do
-  show run shapes_coral.tflite -i image="$picture"
+for image in nhwc/*.npy; do
+  show run shapes_coral.tflite -i image="$image"
 done
 printf '\nclasses: circle 0, square 1, triangle 2, cross 3, ring 4, stripes 5\n'

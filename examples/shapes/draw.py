@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Draws labelled 32x32 pictures of simple shapes: the data of the bundled example model.
+"""Draws labelled 32x32 images of simple shapes: the data of the bundled example model.
 
-Standard library only, and the same pictures for the same seed everywhere.
+Standard library only, and the same images for the same seed everywhere.
 
-usage: draw.py DIRECTORY [COUNT [FORM]]     writes COUNT pictures per class. FORM:
+usage: draw.py DIRECTORY [COUNT [FORM]]     writes COUNT images per class. FORM:
   npy    (default) float32, 1x3x32x32, 0 to 1
   nhwc   the same with channels last, 1x32x32x3
-  png    pictures, one folder per class
+  png    images, one folder per class
 """
 
 import array
@@ -38,7 +38,7 @@ def inside(kind: str, x: float, y: float, radius: float) -> bool:
 
 
 def draw(kind: str, rng: random.Random) -> list[list[list[float]]]:
-    """One picture: channels, rows, columns."""
+    """One image: channels, rows, columns."""
     while True:
         front = [rng.random() for _ in range(3)]
         back = [rng.random() for _ in range(3)]
@@ -48,7 +48,7 @@ def draw(kind: str, rng: random.Random) -> list[list[list[float]]]:
     centre = [rng.uniform(radius, SIZE - radius) for _ in range(2)]
     turn = rng.uniform(-0.4, 0.4)
     noise = rng.uniform(0.0, 0.08)
-    picture = [[[0.0] * SIZE for _ in range(SIZE)] for _ in range(3)]
+    image = [[[0.0] * SIZE for _ in range(SIZE)] for _ in range(3)]
     for row in range(SIZE):
         for column in range(SIZE):
             x, y = column - centre[0], row - centre[1]
@@ -57,16 +57,16 @@ def draw(kind: str, rng: random.Random) -> list[list[list[float]]]:
             colour = front if inside(kind, shape_x, shape_y, radius) else back
             for channel in range(3):
                 value = colour[channel] + rng.gauss(0.0, noise)
-                picture[channel][row][column] = min(1.0, max(0.0, value))
-    return picture
+                image[channel][row][column] = min(1.0, max(0.0, value))
+    return image
 
 
-def channels_last(picture: list[list[list[float]]]) -> list[float]:
-    return [picture[c][y][x] for y in range(SIZE) for x in range(SIZE) for c in range(3)]
+def channels_last(image: list[list[list[float]]]) -> list[float]:
+    return [image[c][y][x] for y in range(SIZE) for x in range(SIZE) for c in range(3)]
 
 
-def to_png(picture: list[list[list[float]]]) -> bytes:
-    pixels = bytes(round(v * 255) for v in channels_last(picture))
+def to_png(image: list[list[list[float]]]) -> bytes:
+    pixels = bytes(round(v * 255) for v in channels_last(image))
     rows = b"".join(b"\0" + pixels[y * SIZE * 3 : (y + 1) * SIZE * 3] for y in range(SIZE))
     out = b"\x89PNG\r\n\x1a\n"
     for kind, data in ((b"IHDR", struct.pack(">2I5B", SIZE, SIZE, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows, 9)),
@@ -75,8 +75,8 @@ def to_png(picture: list[list[list[float]]]) -> bytes:
     return out
 
 
-def to_npy(picture: list[list[list[float]]], last: bool = False) -> bytes:
-    flat = channels_last(picture) if last else [v for channel in picture for row in channel for v in row]
+def to_npy(image: list[list[list[float]]], last: bool = False) -> bytes:
+    flat = channels_last(image) if last else [v for channel in image for row in channel for v in row]
     values = array.array("f", flat)
     if sys.byteorder == "big":
         values.byteswap()

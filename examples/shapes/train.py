@@ -38,7 +38,7 @@ def network() -> nn.Module:
     )
 
 
-def pictures(per_class: int, salt: str) -> tuple[torch.Tensor, torch.Tensor]:
+def draw_images(per_class: int, salt: str) -> tuple[torch.Tensor, torch.Tensor]:
     images, labels = [], []
     for label, kind in enumerate(CLASSES):
         for index in range(per_class):
@@ -63,12 +63,12 @@ def train(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> None:
 def main() -> None:
     torch.manual_seed(0)
     model = network()
-    train(model, *pictures(700, "train"))
+    train(model, *draw_images(700, "train"))
     model.eval()
-    images, labels = pictures(100, "test")
+    images, labels = draw_images(100, "test")
     with torch.no_grad():
         accuracy = (model(images).argmax(1) == labels).float().mean().item()
-    print(f"accuracy on {len(labels)} new pictures: {accuracy:.4f}")
+    print(f"accuracy on {len(labels)} new images: {accuracy:.4f}")
     # Batch normalisation stays visible in the file, so that optimisation has something to show.
     torch.onnx.export(
         model, (torch.zeros(1, 3, 32, 32),), sys.argv[1] if len(sys.argv) > 1 else "shapes.onnx",

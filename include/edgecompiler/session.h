@@ -2,8 +2,9 @@
 //
 //   ec::InferenceSession session("model.onnx");
 //   std::vector<float> pixels(1 * 3 * 224 * 224);
-//   auto results = session.run({{"input", "f32", {1, 3, 224, 224}, pixels.data(), pixels.size() *
-//   4}}); const float* scores = results[0].as<float>();
+//   const size_t bytes = pixels.size() * sizeof(float);
+//   auto results = session.run({{"input", "f32", {1, 3, 224, 224}, pixels.data(), bytes}});
+//   const float* scores = results[0].as<float>();
 //
 // Functions throw the exceptions of error.h.
 #pragma once

@@ -86,7 +86,7 @@ struct PlacedModel {
   std::shared_ptr<const void> state;
 };
 
-// A file as bytes. `parts` follow each other: large constants need no copy.
+// A file as bytes: `parts` one after the other, so that large constants need no copy.
 struct ArtifactFile {
   std::filesystem::path path;
   std::vector<Blob> parts;

@@ -50,7 +50,7 @@ Json pass_json(const PassInfo& pass) {
 
 Json strategy_json(const quantize::Strategy& strategy) {
   Json steps = Json::array();
-  for (const quantize::StepInfo& step : strategy.steps)
+  for (const quantize::Step& step : strategy.steps)
     steps.push_back({{"name", step.name}, {"summary", step.summary}});
   return {{"name", strategy.name}, {"summary", strategy.summary}, {"steps", std::move(steps)}};
 }

@@ -12,7 +12,7 @@
 namespace ec {
 namespace {
 
-// The same kernels on the same numbers: only their order within sums may differ.
+// The same kernels on the same values: only their order within sums may differ.
 constexpr double kTolerance = 1e-4;
 constexpr uint64_t kSeed = 1;
 

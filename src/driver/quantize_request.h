@@ -14,7 +14,7 @@ Result<const quantize::Strategy*> asked_strategy(const Compilation& compilation)
 // The strategy for models that carry their own quantisation parameters; null: this build has none.
 const quantize::Strategy* strategy_of_carried_parameters(const Registry& registry);
 
-// What can be said without the model: values that contradict each other, no data.
+// Checks that need no model: values that contradict each other, no data.
 Status check_quantize_options(const Compilation& compilation);
 
 // Everything but the samples.

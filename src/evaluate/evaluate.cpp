@@ -42,7 +42,7 @@ class Evaluation {
     data_ = options_.text("data");
     if (data_.empty())
       return Error(Code::Usage, "evaluation needs data, and none is given")
-          .hint("pass a folder of pictures, arrays or a list with --data PATH");
+          .hint("pass a folder of images, arrays or a list with --data PATH");
     EC_TRY(given_, preprocessing_of(options_));
     EC_CHECK_OK(open_networks(model));
     EC_CHECK_OK(read_label_lines());
@@ -122,7 +122,7 @@ class Evaluation {
     EC_TRY(std::unique_ptr<quantize::SampleSource> source, open());
     // Where nothing is known, bytes at the input are pixels.
     const bool unknown = report.preprocessing_from == PreprocessingFrom::Nothing && !reference_;
-    if (!unknown || !source->holds_pictures() || !network.take_pixels()) return source;
+    if (!unknown || !source->holds_images() || !network.take_pixels()) return source;
     preprocessing.pixel_range = 255;
     report.preprocessing = preprocessing.text();
     return open();
@@ -156,11 +156,11 @@ class Evaluation {
   // Arrays are values of an input: those of one are not those of the other.
   Status refuse_arrays(const quantize::SampleSource& source) const {
     if (model_->takes_pixels() == reference_->takes_pixels()) return {};
-    if (source.holds_pictures()) return {};
+    if (source.holds_images()) return {};
     return Error(Code::Usage,
                  "one model takes pixels, the other preprocessed values: arrays cannot serve both")
         .file(data_)
-        .hint("evaluate them on pictures");
+        .hint("evaluate them on images");
   }
 
   Status find_labels() {
@@ -212,7 +212,7 @@ class Evaluation {
     const RealOutput& scores = outputs[output];
     EC_TRY(const size_t index, score_index(sample, scores));
     const size_t classes = quantize::score_classes(scores.shape);
-    // A batch above one repeats the picture.
+    // A batch above one repeats the image.
     return report.score.add(std::span(scores.values).first(classes), index);
   }
 

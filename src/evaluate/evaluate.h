@@ -1,4 +1,4 @@
-// The work of `evaluate`: a model on data, beside a reference.
+// The job `evaluate`: a model on data, compared with a reference.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,7 @@ struct EvaluateReport {
   quantize::ChangedAnswers changed;     // with labels and a reference
 
   bool labelled() const { return !label_source.empty(); }
-  // The name of the class at a place among the scores.
+  // The name of the class at an index of the scores.
   std::string class_name(size_t index) const;
 };
 

@@ -1,4 +1,4 @@
-// A model that is evaluated: samples in, real numbers out, whatever its types and its order of
+// A model that is evaluated: samples in, real values out, whatever its types and its order of
 // dimensions are.
 #pragma once
 
@@ -22,14 +22,14 @@ class EvaluatedNetwork {
   static Result<EvaluatedNetwork> open(const Registry& registry, const ModelRef& model,
                                        const Options& options, DiagnosticSink& sink);
 
-  // How pictures become its input, where the file says it.
+  // How images become its input, where the file says it.
   const std::optional<quantize::Preprocessing>& recorded() const { return recorded_; }
   // The preprocessing is part of the network, as --fold-preprocessing makes it: it takes pixels.
   bool takes_pixels() const { return folded_.has_value(); }
-  // What was made part of it.
+  // The preprocessing that was made part of it.
   const std::optional<quantize::Preprocessing>& folded() const { return folded_; }
 
-  // What samples have to be: the inputs, in real numbers where they are quantised. An open batch is
+  // What samples have to be: the inputs, in real values where they are quantised. An open batch is
   // one.
   const std::vector<quantize::ModelInput>& inputs() const { return inputs_; }
   // Where the sizes allow it, takes the samples of `other`: the same, or images whose channels come

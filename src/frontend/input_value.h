@@ -28,7 +28,7 @@ Result<InputValue> parse_input_value(std::string_view text);
 // The text that parses back to the value.
 std::string input_value_text(const InputValue& value);
 
-// The elements of a tensor of this type: a number for every element, or a list of as many numbers
+// The elements of a tensor of this type: one value for every element, or a list of as many values
 // as there are elements. Open dimensions of the type take the list's length, or are 1. Fails when
 // the value does not fit. `name` is the input's, for messages.
 Result<Tensor*> add_input_constant(Graph& graph, const std::string& name, const TensorType& type,

@@ -58,7 +58,6 @@ ModelSource ModelSource::from_bytes(std::string name, Blob bytes) {
   source.name_ = std::move(name);
   source.size_bytes_ = static_cast<int64_t>(bytes.size());
   source.bytes_ = std::move(bytes);
-  source.in_memory_ = true;
   return source;
 }
 

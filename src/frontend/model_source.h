@@ -20,7 +20,6 @@ class ModelSource {
   static ModelSource from_bytes(std::string name, Blob bytes);
 
   bool is_directory() const { return is_directory_; }
-  bool is_in_memory() const { return in_memory_; }
   // As the user named it.
   const std::string& name() const { return name_; }
   // Anchors files that the model refers to. Empty for bytes in memory: they refer to nothing.
@@ -48,7 +47,7 @@ class ModelSource {
   std::filesystem::path path_;
   Blob bytes_;
   int64_t size_bytes_ = 0;
-  bool is_directory_ = false, in_memory_ = false;
+  bool is_directory_ = false;
   mutable std::string sha256_;
 };
 

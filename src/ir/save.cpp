@@ -37,7 +37,7 @@ std::vector<Blob> encode_ecir(const Graph& graph) {
   std::vector<Blob> weights;
   std::map<std::pair<const std::byte*, size_t>, size_t> placed;  // shared weights are stored once
   size_t end = 0;
-  const ConstantPrinter place = [&](const Tensor& tensor) {
+  const ConstantPrinter print_offset = [&](const Tensor& tensor) {
     const Blob& data = tensor.raw_data();
     const auto [it, fresh] = placed.try_emplace({data.bytes().data(), data.size()}, end);
     if (fresh) {
@@ -46,7 +46,7 @@ std::vector<Blob> encode_ecir(const Graph& graph) {
     }
     return "blob(" + std::to_string(it->second) + ", " + std::to_string(data.size()) + ")";
   };
-  const std::string body = print_graph(graph, place);
+  const std::string body = print_graph(graph, print_offset);
   const size_t text_size = kHeader.size() + kDigits + 1 + body.size();
   const std::string text = std::string(kHeader) + padded(align_up(text_size)) + "\n" + body;
 

@@ -97,7 +97,7 @@ class Verifier {
                 Code::CyclicGraph);
   }
 
-  // Use lists and operands say the same; in one walk over each, as tensors may have many uses.
+  // Use lists and operands agree; in one walk over each, as tensors may have many uses.
   void check_uses(const std::vector<Operation*>& order) {
     std::vector<std::vector<bool>> listed(graph_.operation_id_bound());
     for (const Operation* op : order) listed[op->id()].resize(op->inputs().size(), false);

@@ -182,7 +182,7 @@ struct CachedRows {
   }
 };
 
-// The numbers added to the scores: the mask operand, causality, windows and padding.
+// The values added to the scores: the mask operand, causality, windows and padding.
 class Bias {
  public:
   Bias(KernelContext& ctx, int64_t queries, int64_t keys, int64_t past)

@@ -209,7 +209,7 @@ struct EnumText<AutoPad> {
   static constexpr std::string_view kNames[] = {"explicit", "same_upper", "same_lower", "valid"};
 };
 
-// Of all windowed ops: empty strides and dilations mean 1, empty pads 0.
+// In all windowed ops, empty strides and dilations mean 1, empty pads 0.
 // conv(x, w, bias?, residual?): the residual is added before the activation.
 struct ConvAttrs {
   std::vector<int64_t> strides, dilations, pads;

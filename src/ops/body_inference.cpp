@@ -8,7 +8,7 @@ namespace ec {
 namespace {
 
 // Bodies within bodies. Deeper than kExactDepth carried types are not searched for but taken as
-// general at once: every level that searches multiplies the work of the levels inside it.
+// general at once: every level that searches multiplies the time of the levels inside it.
 constexpr int kMaxDepth = 64;
 constexpr int kExactDepth = 3;
 // After so many rounds of a search, types that still change give up their sizes, then their rank.

@@ -16,7 +16,7 @@ struct ConvShape {
   Layout layout = Layout::ChannelsFirst;
   int64_t batch = 1, groups = 1;
   int64_t in_channels = 1, out_channels = 1;  // per group
-  int64_t inputs = 1, outputs = 1, taps = 1;  // numbers of spatial positions
+  int64_t inputs = 1, outputs = 1, taps = 1;  // counts of spatial positions
 };
 
 // Offset of an element from batch, channel and spatial position.

@@ -173,7 +173,7 @@ void fast_suppression(const DetectionAttrs& attrs, const Detections& d, Results&
     std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
       return scores[static_cast<size_t>(i)] > scores[static_cast<size_t>(j)];
     });
-    // The place counts detections twice where a box has several classes; TFLite does so.
+    // The index counts detections twice where a box has several classes, as in TFLite.
     for (size_t k = 0; k < per_box; ++k, ++count)
       results.set(static_cast<size_t>(attrs.max_classes_per_detection) * count + k, d.boxes[box],
                   order[k], scores[static_cast<size_t>(order[k])]);

@@ -9,8 +9,8 @@ namespace {
 // All `count` elements of the operand; those nobody knows are unknown.
 Elements elements_of(const InferContext& ctx, size_t i, int64_t count) {
   Elements elements;
-  if (const auto numbers = ctx.int_values(i)) {
-    for (const int64_t value : *numbers) elements.push_back(ShapeElement::constant(value));
+  if (const auto values = ctx.int_values(i)) {
+    for (const int64_t value : *values) elements.push_back(ShapeElement::constant(value));
   } else if (const auto dims = ctx.dim_values(i)) {
     for (const Dim& dim : *dims) elements.emplace_back(dim);
   }
@@ -46,13 +46,13 @@ Result<std::optional<Elements>> list_operand(const InferContext& ctx, size_t i,
 Result<std::optional<std::vector<int64_t>>> known_list(const InferContext& ctx, size_t i,
                                                        std::string_view what) {
   EC_TRY(const std::optional<Elements> elements, list_operand(ctx, i, what));
-  std::vector<int64_t> numbers;
+  std::vector<int64_t> values;
   if (!elements) return std::optional<std::vector<int64_t>>{};
   for (const ShapeElement& element : *elements) {
     if (!element.constant()) return std::optional<std::vector<int64_t>>{};
-    numbers.push_back(*element.constant());
+    values.push_back(*element.constant());
   }
-  return std::optional<std::vector<int64_t>>(std::move(numbers));
+  return std::optional<std::vector<int64_t>>(std::move(values));
 }
 
 void track_result(InferContext& ctx, size_t i, const std::vector<Dim>& dims) {

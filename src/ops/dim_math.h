@@ -21,7 +21,7 @@ inline Elements unknown_elements(size_t count) { return Elements(count, Dim::unk
 // their number is known. `what` names the operand in messages.
 Result<std::optional<Elements>> list_operand(const InferContext& ctx, size_t i,
                                              std::string_view what);
-// As list_operand, when all elements are known numbers.
+// As list_operand, when all elements are known values.
 Result<std::optional<std::vector<int64_t>>> known_list(const InferContext& ctx, size_t i,
                                                        std::string_view what);
 // The elements of any short integer operand, for tracking values through data movement.
@@ -62,7 +62,7 @@ class DimProduct {
   // this / divisor, with equal symbols cancelled: Exact gives `out`; Open: cannot be told;
   // Impossible: known not to divide.
   Quotient divide(const DimProduct& divisor, Dim& out) const;
-  // Both are numbers (perhaps too large for one), and different.
+  // Both are known (perhaps too large for an integer), and different.
   bool contradicts(const DimProduct& other) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace ec {
 
-// Labels are small numbers: letters first, then the dimensions of the ellipsis, outermost first.
+// Labels are small integers: letters first, then the dimensions of the ellipsis, outermost first.
 inline constexpr int kEinsumLetters = 52;
 inline constexpr int kMaxEinsumLabels = kEinsumLetters + 64;
 inline constexpr int kEllipsis = -1;

@@ -81,8 +81,8 @@ void FourierTransform::run(std::span<Complex> values) const {
 
 // Decimation in time: transforms of growing blocks, from the last factor to the first.
 void FourierTransform::run_radix(std::span<Complex> values) const {
-  std::vector<Complex> work(length_);
-  for (size_t i = 0; i < length_; ++i) work[i] = values[order_[i]];
+  std::vector<Complex> buffer(length_);
+  for (size_t i = 0; i < length_; ++i) buffer[i] = values[order_[i]];
   size_t block = 1;
   Complex part[kMaxFactor];
   for (size_t f = factors_.size(); f-- > 0;) {
@@ -90,26 +90,26 @@ void FourierTransform::run_radix(std::span<Complex> values) const {
     for (size_t start = 0; start < length_; start += size)
       for (size_t k = 0; k < block; ++k) {
         for (size_t r = 0; r < radix; ++r)
-          part[r] = work[start + r * block + k] * roots_[r * k * step];
+          part[r] = buffer[start + r * block + k] * roots_[r * k * step];
         for (size_t q = 0; q < radix; ++q) {
           Complex sum = part[0];
           for (size_t r = 1; r < radix; ++r)
             sum += part[r] * roots_[r * q % radix * (length_ / radix)];
-          work[start + q * block + k] = sum;
+          buffer[start + q * block + k] = sum;
         }
       }
     block = size;
   }
-  std::copy(work.begin(), work.end(), values.begin());
+  std::copy(buffer.begin(), buffer.end(), values.begin());
 }
 
 void FourierTransform::run_bluestein(std::span<Complex> values) const {
-  std::vector<Complex> work(chirp_spectrum_.size());
-  for (size_t k = 0; k < length_; ++k) work[k] = values[k] * chirp_[k];
-  padded_->run(work);
-  for (size_t k = 0; k < work.size(); ++k) work[k] *= chirp_spectrum_[k];
-  padded_inverse_->run(work);
-  for (size_t k = 0; k < length_; ++k) values[k] = work[k] * chirp_[k];
+  std::vector<Complex> buffer(chirp_spectrum_.size());
+  for (size_t k = 0; k < length_; ++k) buffer[k] = values[k] * chirp_[k];
+  padded_->run(buffer);
+  for (size_t k = 0; k < buffer.size(); ++k) buffer[k] *= chirp_spectrum_[k];
+  padded_inverse_->run(buffer);
+  for (size_t k = 0; k < length_; ++k) values[k] = buffer[k] * chirp_[k];
 }
 
 }  // namespace ec

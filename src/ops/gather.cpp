@@ -1,4 +1,4 @@
-// Ops that read elements at places given as data.
+// Ops that read elements at indices given as data.
 #include <algorithm>
 
 #include "ops/define.h"
@@ -40,10 +40,10 @@ Status infer_gather(InferContext& ctx) {
   }
   EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<GatherAttrs>().axis, x->rank()));
   EC_CHECK_OK(require_rank_limit(ctx, x->rank() + indices->rank() - 1));
-  const auto place = x->begin() + axis;
-  std::vector<Dim> out(x->begin(), place);
+  const auto at_axis = x->begin() + axis;
+  std::vector<Dim> out(x->begin(), at_axis);
   out.insert(out.end(), indices->begin(), indices->end());
-  out.insert(out.end(), place + 1, x->end());
+  out.insert(out.end(), at_axis + 1, x->end());
   ctx.set(0, ctx.dtype(0), Shape(std::move(out)));
   return x->rank() == 1 ? track_gather(ctx) : Status();
 }

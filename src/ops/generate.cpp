@@ -1,4 +1,4 @@
-// Ops that make tensors from a few numbers: range, fill, eye_like.
+// Ops that make tensors from a few scalars: range, fill, eye_like.
 #include <cmath>
 
 #include "ops/define.h"
@@ -11,7 +11,7 @@ namespace {
 // --- range
 // ----------------------------------------------------------------------------------------
 
-// The difference of two 64-bit numbers needs one bit more.
+// The difference of two 64-bit integers needs one bit more.
 __extension__ using Wide = __int128;
 
 template <class C>

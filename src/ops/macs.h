@@ -1,5 +1,5 @@
 // Multiply-accumulate counts of operations, as hardware data sheets count them: one per product of
-// a convolution, matrix product, attention or recurrent cell; element-wise work counts none.
+// a convolution, matrix product, attention or recurrent cell; element-wise operations count none.
 #pragma once
 
 #include <cstdint>

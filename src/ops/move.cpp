@@ -27,7 +27,7 @@ Status copy_through(KernelContext& ctx) {
   if (x.bytes() != y.bytes())
     return ctx.fail(std::to_string(x.count()) + " elements do not fill the shape " +
                     Shape::of(y.shape).text());
-  // A memory planner may have put both at the same place.
+  // A memory planner may have given both the same memory.
   if (x.data != y.data && x.bytes() > 0) std::memmove(y.data, x.data, x.bytes());
   return {};
 }

@@ -15,7 +15,7 @@ std::vector<int64_t> read_ints(const KernelContext& ctx, size_t i);
 Status prepare_output(KernelContext& ctx, size_t i, DType dtype, std::vector<int64_t> shape);
 // Result 0 = operand 0, element by element, whatever the shapes: for ops that are views.
 Status copy_through(KernelContext& ctx);
-// The stored form of the number zero: the zero point where the tensor is quantised as a whole.
+// The stored form of zero: the zero point where the tensor is quantised as a whole.
 std::vector<std::byte> zero_element(const MutableView& view);
 
 // The sizes before, at and after an axis as one number each.

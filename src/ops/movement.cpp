@@ -138,16 +138,16 @@ Status concat(KernelContext& ctx) {
 // --- split
 // ----------------------------------------------------------------------------------------
 
-// Sizes of n parts of a dimension: equal, the last ones smaller where it does not divide.
-std::vector<int64_t> even_parts(int64_t size, size_t n) {
+// Sizes of n pieces of a dimension: equal, the last ones smaller where it does not divide.
+std::vector<int64_t> even_sizes(int64_t size, size_t n) {
   const auto count = static_cast<int64_t>(n);
   const int64_t chunk = size / count + (size % count != 0 ? 1 : 0);
-  std::vector<int64_t> parts;
+  std::vector<int64_t> pieces;
   for (size_t i = 0; i < n; ++i) {
-    parts.push_back(std::min(chunk, size));
-    size -= parts.back();
+    pieces.push_back(std::min(chunk, size));
+    size -= pieces.back();
   }
-  return parts;
+  return pieces;
 }
 
 Result<std::vector<Dim>> split_sizes(InferContext& ctx, const Dim& along) {
@@ -155,8 +155,8 @@ Result<std::vector<Dim>> split_sizes(InferContext& ctx, const Dim& along) {
   std::vector<Dim> sizes(n, Dim::unknown());
   if (!ctx.has(1)) {
     if (along.is_static()) {
-      const std::vector<int64_t> parts = even_parts(along.size(), n);
-      sizes.assign(parts.begin(), parts.end());
+      const std::vector<int64_t> pieces = even_sizes(along.size(), n);
+      sizes.assign(pieces.begin(), pieces.end());
     } else if (n == 1) {
       sizes[0] = along;
     }
@@ -217,7 +217,7 @@ Status split(KernelContext& ctx) {
   for (size_t i = 0; i < ctx.num_outputs(); ++i) {
     const MutableView& y = ctx.output(i);
     const int64_t run = y.shape[axis] * whole.inner;
-    if (offset + run > row) return ctx.fail("the parts do not fit the input");
+    if (offset + run > row) return ctx.fail("the pieces do not fit the input");
     const int64_t shape[] = {whole.outer, run}, from[] = {row, 1}, to[] = {run, 1};
     strided_copy(y.data, to, x.data + static_cast<size_t>(offset) * bytes, from, shape, bytes);
     offset += run;
@@ -385,7 +385,7 @@ EC_OP_DEF(Concat, .signature = "(inputs...) -> y",
           .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Split, .signature = "(x, split?) -> (outputs...)",
           .summary =
-              "Cuts x along axis into parts of the given sizes, or into equal parts with "
+              "Cuts x along axis into pieces of the given sizes, or into equal pieces with "
               "the last one smaller.",
           .infer = infer_split, .reference = split, .quant = QuantRule::SameAsInput,
           .layout = LayoutRule::AxisAttr);

@@ -25,7 +25,7 @@ enum class QuantRule : uint8_t {
   FixedOutput,  // the output's parameters are fixed by the op (softmax, sigmoid, tanh)
 };
 
-// How the layout transform treats the op.
+// How the layout pass treats the op.
 enum class LayoutRule : uint8_t {
   Agnostic,      // element-wise: any permutation passes through
   FollowsInput,  // has a channels-first/last attribute and computes in either (conv, pool, resize)

@@ -10,7 +10,7 @@
 namespace ec::ops {
 namespace {
 
-// Elements to add on both sides of each dimension; negative numbers remove.
+// Elements to add on both sides of each dimension; negative values remove.
 struct Pads {
   std::vector<int64_t> before, after;
 };

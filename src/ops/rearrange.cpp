@@ -1,4 +1,4 @@
-// Ops that put elements at other places: reverse, space_to_batch, batch_to_space,
+// Ops that move elements: reverse, space_to_batch, batch_to_space,
 // dynamic_update_slice.
 #include <algorithm>
 #include <cstring>
@@ -160,14 +160,14 @@ void for_each_block_row(std::span<const int64_t> batched, std::span<const int64_
   int64_t row = 0;
   do {
     int64_t rest = walker.index()[0] / space[0], at = walker.index()[0] % space[0];
-    std::vector<int64_t> place(m);
+    std::vector<int64_t> position(m);
     for (size_t d = m; d-- > 0;) {
-      place[d] = walker.index()[d + 1] * blocks.sizes[d] + rest % blocks.sizes[d];
+      position[d] = walker.index()[d + 1] * blocks.sizes[d] + rest % blocks.sizes[d];
       rest /= blocks.sizes[d];
     }
     bool inside = true;
     for (size_t d = 0; d < m; ++d) {
-      const int64_t coordinate = place[d] - blocks.before[d];
+      const int64_t coordinate = position[d] - blocks.before[d];
       inside = inside && coordinate >= 0 && coordinate < space[d + 1];
       if (inside) at = at * space[d + 1] + coordinate;
     }
@@ -242,7 +242,7 @@ Status dynamic_update_slice(KernelContext& ctx) {
   int64_t first = 0;
   for (size_t d = 0; d < x.rank(); ++d) {
     if (update.shape[d] > x.shape[d]) return ctx.fail("the update is larger than the input");
-    // A start outside moves to the nearest place where the update fits.
+    // A start outside moves to the nearest index at which the update fits.
     first += std::clamp<int64_t>(starts[d], 0, x.shape[d] - update.shape[d]) * strides[d];
   }
   EC_CHECK_OK(copy_through(ctx));
@@ -262,7 +262,7 @@ EC_OP_DEF(
     SpaceToBatch, .signature = "(x, block_shape, pads) -> y",
     .summary =
         "Pads the dimensions behind the batch with zeros, cuts them into blocks and moves the "
-        "places inside a block into the batch.",
+        "positions inside a block into the batch.",
     .infer = infer_blocks<space_to_batch_shape>, .reference = space_to_batch,
     .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(BatchToSpace, .signature = "(x, block_shape, crops) -> y",

@@ -1,4 +1,4 @@
-// Rotary position embedding: pairs of elements of each head turn by an angle of their position.
+// Rotary position embedding: pairs of elements of each head rotate by an angle of their position.
 #include <optional>
 
 #include "ops/define.h"
@@ -54,12 +54,12 @@ Status infer_rotary(InferContext& ctx) {
   if (attrs.rotary_dim < 0 || (size && attrs.rotary_dim > *size))
     return ctx.bad_value("rotary size " + std::to_string(attrs.rotary_dim) + " does not fit " +
                          operand_text(ctx, kX));
-  std::optional<int64_t> turned = attrs.rotary_dim > 0 ? attrs.rotary_dim : size;
-  if (turned && *turned % 2 != 0)
-    return ctx.bad_value("rotary size " + std::to_string(*turned) + " should be even");
-  if (turned) turned = *turned / 2;
-  EC_CHECK_OK(check_cache(ctx, kCos, turned));
-  EC_CHECK_OK(check_cache(ctx, kSin, turned));
+  std::optional<int64_t> rotated = attrs.rotary_dim > 0 ? attrs.rotary_dim : size;
+  if (rotated && *rotated % 2 != 0)
+    return ctx.bad_value("rotary size " + std::to_string(*rotated) + " should be even");
+  if (rotated) rotated = *rotated / 2;
+  EC_CHECK_OK(check_cache(ctx, kCos, rotated));
+  EC_CHECK_OK(check_cache(ctx, kSin, rotated));
   if (ctx.has(kPositions)) {
     if (!is_integer(ctx.dtype(kPositions)))
       return ctx.bad_type("positions should be integers, not " + operand_text(ctx, kPositions));

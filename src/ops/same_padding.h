@@ -15,7 +15,8 @@ enum class PaddingScheme : uint8_t {
 
 PaddingScheme padding_scheme(std::span<const WindowDim> windows);
 PaddingScheme padding_scheme(std::span<const TransposedDim> windows);
-// Of windows along dimensions that may be open: Other unless the pads are right for every size.
+// The scheme of windows along dimensions that may be open: Other unless the pads are right for
+// every size.
 PaddingScheme padding_scheme(const WindowSpec& spec, std::span<const Dim> inputs);
 
 }  // namespace ec

@@ -103,21 +103,20 @@ class Sequence {
   int64_t length() const { return split_.size; }
 
   Result<Value> at(const KernelContext& ctx, int64_t step) const {
-    const int64_t place = reverse_ ? split_.size - 1 - step : step;
+    const int64_t row = reverse_ ? split_.size - 1 - step : step;
     const size_t bytes = element_size(value_.dtype);
     const size_t block = static_cast<size_t>(split_.inner) * bytes;
     // Entries along the first dimension lie in one piece.
     if (split_.outer == 1)
       return Value(value_.dtype, entry_shape_,
-                   value_.data.slice(static_cast<size_t>(place) * block, block));
+                   value_.data.slice(static_cast<size_t>(row) * block, block));
     Buffer buffer = Buffer::allocate(static_cast<size_t>(split_.outer) * block);
     if (!buffer.ok()) return ctx.fail("no memory for an entry of a sequence");
     const int64_t shape[] = {split_.outer, split_.inner}, to[] = {split_.inner, 1};
     const int64_t from[] = {split_.size * split_.inner, 1};
     if (buffer.size() > 0)
-      strided_copy(buffer.data(), to,
-                   value_.data.bytes().data() + static_cast<size_t>(place) * block, from, shape,
-                   bytes);
+      strided_copy(buffer.data(), to, value_.data.bytes().data() + static_cast<size_t>(row) * block,
+                   from, shape, bytes);
     return Value(value_.dtype, entry_shape_, std::move(buffer).to_blob());
   }
 
@@ -198,11 +197,11 @@ class ScanRun {
     if (part.data.empty()) return {};
     const AxisSplit split = split_at(y.shape, axis);
     const bool reverse = entry(attrs_.output_directions, i - states_.size()) != 0;
-    const int64_t place = reverse ? length_ - 1 - step : step;
+    const int64_t row = reverse ? length_ - 1 - step : step;
     const int64_t box[] = {split.outer, split.inner}, from[] = {split.inner, 1};
     const int64_t to[] = {split.size * split.inner, 1};
     const size_t bytes = element_size(part.dtype);
-    strided_copy(y.data + static_cast<size_t>(place * split.inner) * bytes, to,
+    strided_copy(y.data + static_cast<size_t>(row * split.inner) * bytes, to,
                  part.data.bytes().data(), from, box, bytes);
     return {};
   }

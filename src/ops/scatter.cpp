@@ -181,8 +181,8 @@ Status tensor_scatter(KernelContext& ctx) {
                       std::to_string(from.size) + " steps is outside a cache of " +
                       std::to_string(to.size));
     for (int64_t step = 0; step < from.size; ++step) {
-      const int64_t place = (start % to.size + step) % to.size;
-      std::memcpy(y.data + static_cast<size_t>(prefix * to.size + place) * block,
+      const int64_t row = (start % to.size + step) % to.size;
+      std::memcpy(y.data + static_cast<size_t>(prefix * to.size + row) * block,
                   update.data + static_cast<size_t>(prefix * from.size + step) * block, block);
     }
   }

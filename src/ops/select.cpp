@@ -61,8 +61,8 @@ Status one_hot(KernelContext& ctx) {
     if (index < 0) index += split.size;
     const int64_t outer = static_cast<int64_t>(i) / split.inner;
     const int64_t inner = static_cast<int64_t>(i) % split.inner;
-    const int64_t place = (outer * split.size + index) * split.inner + inner;
-    fill_elements(y.data + static_cast<size_t>(place) * bytes, off + bytes, bytes, 1);
+    const int64_t at = (outer * split.size + index) * split.inner + inner;
+    fill_elements(y.data + static_cast<size_t>(at) * bytes, off + bytes, bytes, 1);
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace {
 // The target dimensions of a reshape, with at most one left open for what remains.
 struct ReshapeTarget {
   std::vector<Dim> dims;
-  std::vector<bool> copied;    // from the input's dimension at the same place
+  std::vector<bool> copied;    // from the input's dimension at the same index
   std::optional<size_t> rest;  // the one to solve for
   bool has_several_open = false;
 };
@@ -287,7 +287,7 @@ EC_OP_DEF(Squeeze, .signature = "(x, axes?) -> y",
           .traits = {.view = true}, .infer = infer_squeeze, .reference = copy_through,
           .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Unsqueeze, .signature = "(x, axes) -> y",
-          .summary = "Inserts dimensions of size 1 at the listed places of the result.",
+          .summary = "Inserts dimensions of size 1 at the listed positions of the result.",
           .traits = {.view = true}, .infer = infer_unsqueeze, .reference = copy_through,
           .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Expand, .signature = "(x, shape) -> y",

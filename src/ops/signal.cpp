@@ -12,7 +12,7 @@ namespace {
 // Transforms beyond this length only come from broken files.
 constexpr int64_t kMaxLength = int64_t{1} << 32;
 
-// A scalar operand that is a number known to inference.
+// A scalar operand whose value inference knows.
 std::optional<int64_t> known_scalar(const InferContext& ctx, size_t i) {
   const auto values = ctx.int_values(i);
   if (!values || values->size() != 1) return std::nullopt;
@@ -26,8 +26,8 @@ Status check_scalar(const InferContext& ctx, size_t i, const char* what) {
 }
 
 // Last dimension: 1 (real) or 2 (complex).
-Status check_parts(const InferContext& ctx, const Dim& parts) {
-  if (parts.is_static() && parts.size() != 1 && parts.size() != 2)
+Status check_complex(const InferContext& ctx, const Dim& width) {
+  if (width.is_static() && width.size() != 1 && width.size() != 2)
     return ctx.bad_shape("the last dimension of " + operand_text(ctx, 0) +
                          " should be 1 (real) or 2 (complex)");
   return {};
@@ -72,9 +72,9 @@ Status infer_dft(InferContext& ctx) {
   Shape out = *ctx.shape(kX);
   const size_t rank = out.rank();
   if (rank < 2) return ctx.bad_shape("dft needs rank 2 or more, not " + operand_text(ctx, kX));
-  const Dim parts = out[rank - 1];
-  EC_CHECK_OK(check_parts(ctx, parts));
-  if (attrs.onesided && parts.is_static() && parts.size() != (attrs.inverse ? 2 : 1))
+  const Dim width = out[rank - 1];
+  EC_CHECK_OK(check_complex(ctx, width));
+  if (attrs.onesided && width.is_static() && width.size() != (attrs.inverse ? 2 : 1))
     return ctx.bad_shape(std::string("a one-sided ") +
                          (attrs.inverse ? "inverse needs complex" : "transform needs real") +
                          " input, not " + operand_text(ctx, kX));
@@ -88,7 +88,8 @@ Status infer_dft(InferContext& ctx) {
   }
   EC_TRY(const int64_t axis, normalize_axis(ctx, *given, rank));
   if (axis == static_cast<int64_t>(rank) - 1)
-    return ctx.bad_value("the last dimension holds the parts of numbers and cannot be transformed");
+    return ctx.bad_value(
+        "the last dimension holds real and imaginary values and cannot be transformed");
   const auto a = static_cast<size_t>(axis);
   EC_TRY(const Dim length, transform_length(ctx, out[a]));
   out[a] = attrs.onesided && !attrs.inverse ? one_sided(length) : length;
@@ -103,16 +104,16 @@ int64_t load_scalar(const ConstView& view) {
 }
 
 // Reads `count` complex numbers of a strided line; those beyond it are zero.
-void read_line(std::span<const double> values, int64_t start, int64_t stride, int64_t parts,
+void read_line(std::span<const double> values, int64_t start, int64_t stride, int64_t width,
                std::span<Complex> out) {
   for (size_t i = 0; i < out.size(); ++i) {
     const auto at = static_cast<size_t>(start + static_cast<int64_t>(i) * stride);
-    out[i] = {values[at], parts == 2 ? values[at + 1] : 0.0};
+    out[i] = {values[at], width == 2 ? values[at + 1] : 0.0};
   }
 }
 
 // The missing half of a real signal's spectrum: conjugates in reverse. Like numpy, the imaginary
-// parts of the first and, for even lengths, the middle frequency do not count.
+// values of the first and, for even lengths, the middle frequency do not count.
 void complete_spectrum(std::span<Complex> line, size_t given) {
   const size_t n = line.size();
   line[0] = line[0].real();
@@ -129,8 +130,8 @@ Status reference_dft(KernelContext& ctx) {
   if (axis < 0) axis += rank;
   const auto a = static_cast<size_t>(axis);
   const bool real_result = attrs.onesided && attrs.inverse;
-  const int64_t parts = xs.back(), out_parts = os.back();
-  int64_t inner = 1, outer = 1;  // positions around the axis, parts excluded
+  const int64_t width = xs.back(), out_width = os.back();
+  int64_t inner = 1, outer = 1;  // positions around the axis, the last dimension excluded
   for (size_t d = 0; d < a; ++d) outer *= xs[d];
   for (size_t d = a + 1; d + 1 < xs.size(); ++d) inner *= xs[d];
   const int64_t length = ctx.has(kLength) ? load_scalar(ctx.input(kLength))
@@ -145,14 +146,14 @@ Status reference_dft(KernelContext& ctx) {
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       std::fill(line.begin(), line.end(), Complex());
-      read_line(x.values(), (o * xs[a] * inner + i) * parts, inner * parts, parts,
+      read_line(x.values(), (o * xs[a] * inner + i) * width, inner * width, width,
                 std::span(line).first(used));
       if (real_result) complete_spectrum(line, used);
       transform.run(line);
       for (int64_t k = 0; k < os[a]; ++k) {
-        const auto at = static_cast<size_t>(((o * os[a] + k) * inner + i) * out_parts);
+        const auto at = static_cast<size_t>(((o * os[a] + k) * inner + i) * out_width);
         out[at] = line[static_cast<size_t>(k)].real();
-        if (out_parts == 2) out[at + 1] = line[static_cast<size_t>(k)].imag();
+        if (out_width == 2) out[at + 1] = line[static_cast<size_t>(k)].imag();
       }
     }
   out.commit();
@@ -201,7 +202,7 @@ Status infer_stft(InferContext& ctx) {
     if (signal.rank() != 3)
       return ctx.bad_shape("stft needs a signal [batch, length, 1 or 2], not " +
                            operand_text(ctx, kSignal));
-    EC_CHECK_OK(check_parts(ctx, signal[2]));
+    EC_CHECK_OK(check_complex(ctx, signal[2]));
     if (attrs.onesided && signal[2].is_static() && signal[2].size() != 1)
       return ctx.bad_shape("a one-sided transform needs real input, not " +
                            operand_text(ctx, kSignal));
@@ -227,7 +228,7 @@ Status infer_stft(InferContext& ctx) {
 Status reference_stft(KernelContext& ctx) {
   const auto xs = ctx.input(kSignal).shape, os = ctx.output(0).shape;
   if (ctx.output(0).count() == 0) return {};
-  const int64_t parts = xs[2], step = load_scalar(ctx.input(kStep));
+  const int64_t width = xs[2], step = load_scalar(ctx.input(kStep));
   const int64_t length = ctx.has(kFrameLength) ? load_scalar(ctx.input(kFrameLength))
                          : ctx.has(kWindow)    ? ctx.input(kWindow).shape[0]
                                                : xs[1];
@@ -240,7 +241,7 @@ Status reference_stft(KernelContext& ctx) {
   double* target = out.data();
   for (int64_t b = 0; b < os[0]; ++b)
     for (int64_t f = 0; f < os[1]; ++f) {
-      read_line(x.values(), (b * xs[1] + f * step) * parts, parts, parts, line);
+      read_line(x.values(), (b * xs[1] + f * step) * width, width, width, line);
       if (window)
         for (size_t i = 0; i < line.size(); ++i) line[i] *= (*window)[i];
       transform.run(line);

@@ -51,7 +51,7 @@ Dim open_slice(const Dim& dim, const ShapeElement& start, const ShapeElement& en
   if (step == -1 && start.constant() && (start.is(-1) || *start.constant() >= kFar) &&
       end.constant() && *end.constant() <= -kFar)
     return dim;
-  // Nothing lies between a place and itself, nor between the start and the start.
+  // A range that ends where it starts, or before, is empty.
   if (step > 0 && end.is(0)) return Dim(0);
   if (step > 0 && start.constant() && end.constant() && *start.constant() >= *end.constant() &&
       (*start.constant() < 0) == (*end.constant() < 0))
@@ -171,7 +171,7 @@ Status slice(KernelContext& ctx) {
 EC_OP_DEF(Slice, .signature = "(x, starts, ends, axes?, steps?) -> y",
           .summary =
               "Every steps[i]-th element from starts[i] to before ends[i] along axes[i]; "
-              "negative places count from the end, places outside are clamped.",
+              "negative indices count from the end, indices outside are clamped.",
           .infer = infer_slice, .reference = slice, .quant = QuantRule::SameAsInput,
           .layout = LayoutRule::AxisAttr);
 

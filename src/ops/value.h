@@ -10,7 +10,7 @@
 
 namespace ec {
 
-// Whole shapes here are checked and have room; parts of the shape of an empty tensor may not, and
+// Whole shapes here are checked and have room; some sizes of an empty tensor may not, and
 // count as the largest number.
 int64_t count_elements(std::span<const int64_t> shape);
 

@@ -3,8 +3,8 @@
 //   add(mul(%x, %s), %b) -> conv(%x, %s', %b) {groups=C}
 //
 // For quantisation: a product and a sum with constants round twice, with one scale for all factors;
-// the convolution has a scale for each and rounds once, and takes an activation along. Numbers for
-// all channels stay: a product with one is exact, the scale of the result takes it.
+// the convolution has a scale for each and rounds once, and takes an activation along. A scalar for
+// all channels stays: the scale of the result absorbs such a factor exactly.
 #include "passes/registry.h"
 #include "passes/weighted_sum.h"
 

@@ -16,11 +16,11 @@ Result<bool> operand_itself(Rewriter& rewriter, Operation* op) {
   return rewriter.forward(op, op->input(0));
 }
 
-// x + 0, x * 1, x - 0, x / 1, x ^ 1 and the commuted forms: `neutral` is the number.
+// x + 0, x * 1, x - 0, x / 1, x ^ 1 and the commuted forms: `neutral` is the constant.
 template <int kNeutral>
 Result<bool> neutral_operand(Rewriter& rewriter, Operation* op) {
   const WithScalar match = with_scalar(op);
-  // A stored 0 or 1 of a quantised constant is another number.
+  // A stored 0 or 1 of a quantised constant stands for another value.
   if (!match || match.value != kNeutral || has_quant(op)) return false;
   return rewriter.forward(op, match.x);
 }
@@ -36,7 +36,7 @@ Result<bool> cast_to_same(Rewriter& rewriter, Operation* op) {
   return rewriter.forward(op, op->input(0));
 }
 
-// The applied operation twice: idempotent ones keep the inner, inverses cancel.
+// One operation applied twice: of idempotent ones the inner stays, inverses cancel.
 Result<bool> twice_is_once(Rewriter& rewriter, Operation* op) {
   if (produced_by(op->input(0), op->kind()) == nullptr) return false;
   return rewriter.forward(op, op->input(0));

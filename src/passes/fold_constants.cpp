@@ -109,7 +109,7 @@ class FoldKnown : public Pass {
         continue;
       }
       if (fold_shape(rewriter, op)) stats.count("shapes folded"), ++stats.changes;
-      // A target that became constant may tell more of the result.
+      // A shape that became constant may make the result's sizes known.
       if (graph.operation(id) != nullptr && refine_types(*op)) ++stats.changes;
     }
     return std::move(stats);

@@ -49,7 +49,7 @@ bool fold_reshape_target(Rewriter& rewriter, Operation* op) {
   const Tensor* x = op->input(0);
   const std::optional<Shape>& result = op->output()->shape();
   if (!result) return false;
-  // What the target says may be sharper than the result's type: its symbols are the input's.
+  // What the target tells may be more exact than the result's type: its symbols are the input's.
   Shape to = *result;
   const auto& dims = op->input(1)->dim_values();
   if (dims && dims->size() == to.rank())

@@ -1,5 +1,5 @@
 // The steps of inference and folding on one operation. fold-known takes them all in one walk from
-// the inputs on; the passes of the single steps are for themselves.
+// the inputs on; infer-shapes, fold-shapes and fold-constants run one step each.
 #pragma once
 
 #include "passes/rewriter.h"

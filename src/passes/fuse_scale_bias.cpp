@@ -11,7 +11,8 @@
 namespace ec::passes {
 namespace {
 
-// op as an affine function of `x`, one of its operands; the other is a constant per channel.
+// The operation as an affine function of `x`, one of its operands; the other is a constant per
+// channel.
 std::optional<ChannelAffine> affine_of(const Operation* op, const Tensor* x, size_t axis,
                                        int64_t channels) {
   const bool first = op->input(0) == x;
@@ -62,7 +63,7 @@ Result<bool> after_weighted_sum(Rewriter& rewriter, Operation* op) {
   return false;
 }
 
-// A bias that is computed: matmul(a, b) + vector.
+// A bias that is no constant: matmul(a, b) + vector.
 Result<bool> computed_bias(Rewriter& rewriter, Operation* op) {
   if (has_quant(op)) return false;
   for (size_t side = 0; side < 2; ++side) {
@@ -96,8 +97,8 @@ Result<bool> before_weighted_sum(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// Numbers s and b of add(mul(x, s), b) before a padded convolution, which cannot take the shift: as
-// (x + b / s) s it takes the factor at least.
+// add(mul(x, s), b) with scalars before a padded convolution, which cannot take the shift: written
+// as mul(add(x, b / s), s), it takes the factor at least.
 Result<bool> factor_before_shift(Rewriter& rewriter, Operation* op) {
   const Operation* add = produced_by(op->input(0), OpKind::Add);
   if (add == nullptr || !is_plain(add) || !has_single_use(op->input(0))) return false;
@@ -118,7 +119,7 @@ Result<bool> factor_before_shift(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// The factor of an operation that multiplies by one number.
+// The factor of an operation that multiplies by a scalar.
 struct Factor {
   Tensor* x = nullptr;
   double value = 1;

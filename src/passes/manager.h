@@ -51,7 +51,7 @@ class PassManager {
                        const PassRegistry& registry = PassRegistry::built_in())
       : options_(std::move(options)), registry_(registry) {}
 
-  // Times a group may run through its passes before a warning tells that it did not settle.
+  // How often a group may run through its passes before a warning tells that it did not converge.
   static constexpr int kMaxIterations = 16;
 
   Result<PipelineReport> run(Graph& graph, std::string_view pipeline, PassContext& context) const;

@@ -24,10 +24,6 @@ Operation* only_user(const Tensor* tensor) {
 
 bool is_constant(const Tensor* tensor) { return tensor != nullptr && tensor->is_constant(); }
 
-bool is_float_tensor(const Tensor* tensor) {
-  return tensor != nullptr && is_float(tensor->dtype());
-}
-
 bool has_quant(const Operation* op) {
   for (const Tensor* tensor : op->inputs())
     if (tensor != nullptr && tensor->type().quant) return true;

@@ -1,5 +1,5 @@
 // Reading a graph the way patterns do: who produces a tensor, which operand is the constant, what
-// number it is.
+// value it has.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,6 @@ Operation* only_user(const Tensor* tensor);
 bool has_single_use(const Tensor* tensor);
 
 bool is_constant(const Tensor* tensor);  // null: false
-bool is_float_tensor(const Tensor* tensor);
 // Plain values: neither the operands nor the results carry quantisation parameters.
 bool is_plain(const Operation* op);
 bool has_quant(const Operation* op);
@@ -33,7 +32,7 @@ bool same_shape(const Shape& a, const Shape& b);
 bool broadcasts_into(const Tensor* other, const Tensor* x);
 bool broadcasts_into(const Shape& other, const Shape& x);
 
-// All elements of a constant are this number (bool: 0 or 1).
+// All elements of a constant equal this value (bool: 0 or 1).
 std::optional<double> splat_value(const Tensor* tensor);
 bool is_splat(const Tensor* tensor, double value, double tolerance = 0);
 // A constant with one element.
@@ -52,14 +51,14 @@ struct WithConstant {
   explicit operator bool() const { return constant != nullptr; }
 };
 WithConstant with_constant(const Operation* op);
-// x and the number, when the constant operand is a splat that broadcasts into x.
+// x and the value, when the constant operand has one value and broadcasts into x.
 struct WithScalar {
   Tensor* x = nullptr;
   double value = 0;
   explicit operator bool() const { return x != nullptr; }
 };
 WithScalar with_scalar(const Operation* op);
-// Of a commutative operation: the operand produced by `kind` and the other one.
+// Operands of a commutative operation: the one produced by `kind` and the other one.
 struct Operands {
   Operation* producer = nullptr;
   Tensor* other = nullptr;
@@ -72,7 +71,7 @@ Tensor* other_operand(const Operation* op, const Tensor* x);
 // Relative closeness of constants that exporters print and round.
 bool near(double value, double expected, double tolerance = 1e-4);
 
-// Axes of a reduction as non-negative sorted numbers; empty when unknown. All axes when none is
+// Axes of a reduction, non-negative and sorted; empty when unknown. All axes when none is
 // given (unless that means none).
 std::optional<std::vector<int64_t>> reduce_axes(const Operation* op);
 // axis in [-rank, rank) to [0, rank).

@@ -45,7 +45,7 @@ bool is_constant_f32(const Tensor* tensor) {
   return is_constant(tensor) && tensor->dtype() == DType::F32;
 }
 
-// A convolution with its filter as numbers, to which others are added.
+// A convolution with its filter as values, to which others are added.
 class Filter {
  public:
   static std::optional<Filter> of(const Tensor* term) {
@@ -68,7 +68,7 @@ class Filter {
   int64_t taps() const { return product(window_.kernel); }
 
   // Where the taps of `other` fall among these: by dimension, or nothing where some do not.
-  std::optional<std::vector<int64_t>> place_of(const Filter& other) const {
+  std::optional<std::vector<int64_t>> tap_offset(const Filter& other) const {
     const auto& mine = attrs();
     const auto& theirs = other.attrs();
     if (other.image() != image() || mine.groups != theirs.groups || mine.layout != theirs.layout ||
@@ -77,22 +77,22 @@ class Filter {
     for (size_t d = 0; d < window_.rank(); ++d)
       if (other.window_.kernel[d] > 1 && window_.dilations[d] != other.window_.dilations[d])
         return std::nullopt;
-    return place_of(other.window_);
+    return tap_offset(other.window_);
   }
-  // Of a single tap at the place of the result.
+  // The offset of a single tap that reads the pixel at the result's own position.
   std::optional<std::vector<int64_t>> middle() const {
     const bool dense = std::ranges::all_of(window_.strides, [](int64_t s) { return s == 1; });
     if (!dense || !same_shape(image(), op_->output())) return std::nullopt;
     WindowSpec point{std::vector<int64_t>(window_.rank(), 1), {}, {}, {}, {}, {}};
     complete_window(point);
-    return place_of(point);
+    return tap_offset(point);
   }
 
-  void add(const Filter& other, const std::vector<int64_t>& place) {
+  void add(const Filter& other, const std::vector<int64_t>& offset) {
     read();
     const std::vector<double> theirs = double_values(other.op_->input(1));
     std::vector<int64_t> first(shape_.size(), 0);
-    for (size_t d = 0; d < place.size(); ++d) first[axis(d)] = place[d];
+    for (size_t d = 0; d < offset.size(); ++d) first[axis(d)] = offset[d];
     std::vector<int64_t> at = first;
     for (const double value : theirs) {
       values_[index(at)] += value;
@@ -102,11 +102,11 @@ class Filter {
     if (const Tensor* bias = other.op_->input(2)) add_to_bias(double_values(bias));
   }
   // Channel c of the image times scale[c] plus shift[c].
-  void add(const ChannelAffine& affine, const std::vector<int64_t>& place) {
+  void add(const ChannelAffine& affine, const std::vector<int64_t>& offset) {
     read();
     const int64_t inputs = shape_[input_axis()];  // of one group
     std::vector<int64_t> at(shape_.size(), 0);
-    for (size_t d = 0; d < place.size(); ++d) at[axis(d)] = place[d];
+    for (size_t d = 0; d < offset.size(); ++d) at[axis(d)] = offset[d];
     for (int64_t c = 0; c < shape_[0]; ++c) {
       at[0] = c;
       at[input_axis()] = c % inputs;
@@ -116,7 +116,7 @@ class Filter {
   }
 
   // What rounding the weights to 8 bits, with a scale for each output channel, would add to the
-  // results, and the weights themselves; of white noise as the image.
+  // results, and the weights themselves; both for an image of white noise.
   struct Rounded {
     double noise = 0, signal = 0;
   };
@@ -169,8 +169,8 @@ class Filter {
     return attrs().layout == Layout::ChannelsLast ? shape_.size() - 1 : 1;
   }
 
-  std::optional<std::vector<int64_t>> place_of(const WindowSpec& other) const {
-    std::vector<int64_t> place;
+  std::optional<std::vector<int64_t>> tap_offset(const WindowSpec& other) const {
+    std::vector<int64_t> offset;
     const size_t rank = window_.rank();
     if (other.rank() != rank) return std::nullopt;
     for (size_t d = 0; d < rank; ++d) {
@@ -184,9 +184,9 @@ class Filter {
       if (grows - shrinks != other_grows - other_shrinks || shift < 0 || shift % dilation != 0 ||
           shift / dilation + other.kernel[d] > window_.kernel[d])
         return std::nullopt;
-      place.push_back(shift / dilation);
+      offset.push_back(shift / dilation);
     }
-    return place;
+    return offset;
   }
 
   void read() {
@@ -211,10 +211,10 @@ class Filter {
   std::vector<double> values_, bias_;  // empty before anything was added
 };
 
-// A branch that another takes up.
+// A branch that is merged into another.
 struct Branch {
   size_t term = 0;
-  std::vector<int64_t> place;
+  std::vector<int64_t> offset;
   std::optional<Filter> filter;  // or
   std::optional<ChannelAffine> affine;
 };
@@ -244,14 +244,14 @@ bool keeps_precision(const Filter& merged, const Filter& base, const Branch& bra
 
 std::optional<Branch> branch_of(const Sum& sum, size_t term, const Filter& base) {
   if (auto filter = Filter::of(sum.terms[term])) {
-    auto place = base.place_of(*filter);
-    if (!place) return std::nullopt;
-    return Branch{term, std::move(*place), std::move(filter), std::nullopt};
+    auto offset = base.tap_offset(*filter);
+    if (!offset) return std::nullopt;
+    return Branch{term, std::move(*offset), std::move(filter), std::nullopt};
   }
   auto affine = affine_branch(sum.terms[term], base);
-  auto place = affine ? base.middle() : std::nullopt;
-  if (!place) return std::nullopt;
-  return Branch{term, std::move(*place), std::nullopt, std::move(affine)};
+  auto offset = affine ? base.middle() : std::nullopt;
+  if (!offset) return std::nullopt;
+  return Branch{term, std::move(*offset), std::nullopt, std::move(affine)};
 }
 
 // Replaces the term of the filter by what it makes together with all others that fit into it.
@@ -264,9 +264,9 @@ Result<bool> merge_into(Rewriter& rewriter, Sum& sum, size_t term, Filter filter
     if (!branch) continue;
     Filter merged = filter;
     if (branch->filter)
-      merged.add(*branch->filter, branch->place);
+      merged.add(*branch->filter, branch->offset);
     else
-      merged.add(*branch->affine, branch->place);
+      merged.add(*branch->affine, branch->offset);
     if (rewriter.context().integer_weights && !keeps_precision(merged, filter, *branch)) continue;
     filter = std::move(merged);
     location.merge(sum.terms[i]->producer()->location());

@@ -17,7 +17,7 @@ namespace ec {
 // What one run of a pass did.
 struct PassStats {
   int64_t changes = 0;  // rewrites made; 0: the graph is as before
-  int64_t visits = 0;   // operations looked at, the measure of work in scaling tests
+  int64_t visits = 0;   // operations looked at; scaling tests measure them
   std::vector<std::pair<std::string, int64_t>> counters;  // what the changes were, in fixed order
   std::vector<std::string> notes;                         // sentences for a verbose report
 

@@ -154,7 +154,7 @@ std::optional<PermuteRoles> permute_roles(const Operation* op, const Perm& perm)
       break;
     }
     case Family::Slice:
-      // Places and steps follow their axes; only the list of axes changes.
+      // Starts, ends and steps follow their axes; only the list of axes changes.
       fine =
           known_or_absent(op->input(3)) && (op->input(3) != nullptr || rank_of(op->input(1)) == 1);
       fine = fine && op->input(1)->type().is_static();
@@ -240,7 +240,7 @@ Result<Tensor*> permuted_list_constant(Rewriter& rewriter, Tensor* list, const P
   return rewriter.add_folded(OpKind::Gather, {list, rewriter.ints(perm)}, GatherAttrs{.axis = 0});
 }
 
-// Fills `inputs` and `attrs` for one family. `where` maps an axis to its new place.
+// Fills `inputs` and `attrs` for one family. `where` maps an axis to its new position.
 class Permuter {
  public:
   Permuter(Rewriter& rewriter, const Operation* op, std::vector<Tensor*>& inputs, Attrs& attrs,

@@ -7,7 +7,7 @@
 
 namespace ec {
 
-// How an operand or a result takes part.
+// Whether an operand or a result is permuted along.
 enum class PermuteRole : uint8_t {
   Data,      // has the permuted dimensions
   Constant,  // parameters that add_permuted() rewrites itself

@@ -4,9 +4,9 @@
 namespace ec {
 namespace {
 
-// Cleanup that every other pass may leave work for; runs until nothing changes.
+// Cleanup after every other pass; runs until nothing changes.
 constexpr std::string_view kCanonicalise =
-    // Branches first: what is never taken needs no work, and may not fit its operands.
+    // Branches first: one that is never taken need not be simplified, and may not fit its operands.
     "simplify-control-flow,"
     // Types and constants early: everything after reads them.
     "fold-known,"
@@ -50,7 +50,7 @@ constexpr std::string_view kOptimize =
     "trim-conv-taps,"
     "canonicalise";
 
-// What stands in front of a strategy that rounds activations.
+// Passes in front of a strategy that rounds activations.
 constexpr std::string_view kBeforeQuantising =
     // Behind the target's form: factors by channel that no layer took become layers of their own.
     "depthwise-scales";

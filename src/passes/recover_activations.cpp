@@ -12,7 +12,7 @@
 namespace ec::passes {
 namespace {
 
-// A product as its computed factors and one number. Only values that nothing else reads are taken
+// A product as its computed factors and one constant. Only values that nothing else reads are taken
 // apart.
 struct Product {
   double factor = 1;
@@ -46,7 +46,7 @@ Product product_of(const Operation* op) {
   collect(op->output(), true, product);
   return product;
 }
-// Of an operand: its own factors when nothing else reads it.
+// The factors of an operand, taken apart when nothing else reads it.
 Product product_of(Tensor* tensor) {
   Product product;
   collect(tensor, false, product);
@@ -60,7 +60,7 @@ Location location_of(const Product& product) {
   return location;
 }
 
-// tensor = scale * f + shift with numbers, f produced by `kind`.
+// tensor = scale * f + shift with scalar constants, f produced by `kind`.
 struct AffineOf {
   Operation* f = nullptr;
   double scale = 1, shift = 0;
@@ -112,8 +112,8 @@ bool is_inner_product(const Operation* op) {
          (user->kind() == OpKind::Div && user->input(0) == op->output());
 }
 
-// f(x) times what the product has beyond the numbers of f itself: affine layers behind activations
-// leave a factor there.
+// f(x) times the factor that the product has beside the constants of f itself: affine layers behind
+// activations leave one.
 Result<bool> replace_with_multiple(Rewriter& rewriter, Operation* op, OpKind kind, Tensor* x,
                                    Attrs attrs, const Location& location, double factor) {
   if (near(factor, 1, 1e-5)) return replace_with(rewriter, op, kind, x, std::move(attrs), location);
@@ -139,7 +139,7 @@ Result<bool> self_gated(Rewriter& rewriter, Operation* op) {
   const Product product = product_of(op);
   if (product.terms.size() != 2 || product.terms[0] == product.terms[1]) return false;
   if (!is_float(op->output()->dtype()) || !std::isnormal(product.factor)) return false;
-  // Numbers that multiply it further on belong to it.
+  // Constants that multiply it further on belong to it.
   if (is_inner_product(op) && with_scalar(only_user(op->output()))) return false;
   for (size_t side = 0; side < 2; ++side) {
     Tensor* x = product.terms[side];

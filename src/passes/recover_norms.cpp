@@ -12,7 +12,7 @@
 namespace ec::passes {
 namespace {
 
-// v + eps with a small number.
+// v + eps with a small constant.
 struct Variance {
   Tensor* value = nullptr;  // without eps
   double epsilon = 0;

@@ -25,8 +25,9 @@ Result<bool> global_pool(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// One name for both, so that back ends treat them alike: integer pools of TFLite give the scale of
-// what they read, which the mean of a whole image needs little of; a reduction has its own.
+// One operation for both, so that back ends treat them alike. Integer pools of TFLite keep the
+// scale of their input, which is too coarse for the mean of a whole image; a reduction has a scale
+// of its own.
 Result<bool> whole_image(Rewriter& rewriter, Operation* op) {
   const auto& attrs = op->attrs_as<PoolAttrs>();
   const auto sizes = static_shape(op->input(0));

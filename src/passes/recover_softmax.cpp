@@ -137,7 +137,7 @@ const Tensor* compared_with_minus_infinity(const Operation* equal) {
 }
 
 // x where the condition says that all of x's row is -inf: not(any(not(x == -inf))), with `any` as
-// the largest of numbers, or all(x == -inf), the smallest.
+// the maximum, or all(x == -inf) as the minimum.
 const Tensor* wholly_masked(const Tensor* condition, int64_t& axis) {
   const Operation* op = look_through_casts(condition);
   const bool negated = op != nullptr && op->kind() == OpKind::Not;

@@ -83,8 +83,8 @@ Tensor* Replacement::pad(Tensor* x, const std::vector<int64_t>& pads, std::optio
   return result;
 }
 
-Tensor* Replacement::gather(Tensor* x, std::span<const int64_t> places, int64_t axis) {
-  return op(OpKind::Gather, {x, ints(places)}, GatherAttrs{.axis = axis});
+Tensor* Replacement::gather(Tensor* x, std::span<const int64_t> indices, int64_t axis) {
+  return op(OpKind::Gather, {x, ints(indices)}, GatherAttrs{.axis = axis});
 }
 
 Tensor* Replacement::floats(Shape shape, std::span<const float> values) {

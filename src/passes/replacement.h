@@ -1,7 +1,10 @@
-// Builds the operations that replace one operation. The first error is kept and everything after it does nothing, so
-// that a formula reads as one:  return p.replace(p.mul(x, p.unary(OpKind::Sigmoid, x)));
-// Where several operands are made on the spot, op() takes them: the elements of a braced list are
-// made in order, the arguments of a function in an order that the C++ compiler chooses.
+// Builds the operations that replace one operation. The first error is kept and everything after it
+// does nothing, so that a formula reads as one:
+//
+//   return p.replace(p.mul(x, p.unary(OpKind::Sigmoid, x)));
+//
+// Several operands that are built in the call itself belong into a braced list for op(): C++ builds
+// the elements of a braced list in order, the arguments of a function in any order.
 #pragma once
 
 #include "passes/match.h"
@@ -25,7 +28,7 @@ class Replacement {
   Tensor* div(Tensor* a, Tensor* b) { return op(OpKind::Div, {a, b}); }
   Tensor* max(Tensor* a, Tensor* b) { return op(OpKind::Max, {a, b}); }
   Tensor* min(Tensor* a, Tensor* b) { return op(OpKind::Min, {a, b}); }
-  // The same with a number of the operand's type.
+  // The same with a scalar of the operand's type.
   Tensor* add(Tensor* a, double b) { return add(a, number(a, b)); }
   Tensor* sub(Tensor* a, double b) { return sub(a, number(a, b)); }
   Tensor* mul(Tensor* a, double b) { return mul(a, number(a, b)); }
@@ -41,7 +44,7 @@ class Replacement {
   Tensor* concat(std::vector<Tensor*> parts, int64_t axis);
   Tensor* cast(Tensor* x, DType to);
   Tensor* pad(Tensor* x, const std::vector<int64_t>& pads, std::optional<double> value = {});
-  Tensor* gather(Tensor* x, std::span<const int64_t> places, int64_t axis);
+  Tensor* gather(Tensor* x, std::span<const int64_t> indices, int64_t axis);
   Tensor* floats(Shape shape, std::span<const float> values);
   Tensor* ints(std::span<const int64_t> values) { return rewriter_.ints(values); }
 

@@ -5,7 +5,7 @@
 // Rules that keep rewrites sound and traceable:
 //  - a rewrite adds new operations and replaces results; it does not change an operation's meaning
 //    in place, so that a tensor's name always stands for the same value as in the source model;
-//  - the new operation carries the locations of all operations whose work it took over;
+//  - the new operation carries the locations of all operations that it replaces;
 //  - what nothing reads any more is erased at once, so that single-use conditions hold later.
 #pragma once
 

@@ -171,13 +171,13 @@ std::optional<ViewThenTranspose> view_before_transpose(const Operation* transpos
   std::sort(order.begin(), order.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Dim> dims;
-  Perm place(to->size());  // of the result's dimensions in the moved view
+  Perm position(to->size());  // of the result's dimensions in the moved view
   for (const auto& [first, group] : order)
     for (const int64_t dim : group->to) {
-      place[static_cast<size_t>(dim)] = static_cast<int64_t>(dims.size());
+      position[static_cast<size_t>(dim)] = static_cast<int64_t>(dims.size());
       dims.emplace_back((*to)[static_cast<size_t>(dim)]);
     }
-  return ViewThenTranspose{Shape(std::move(dims)), std::move(place)};
+  return ViewThenTranspose{Shape(std::move(dims)), std::move(position)};
 }
 
 Perm to_channels_last(size_t rank) {
@@ -212,14 +212,14 @@ std::optional<std::vector<AxisRange>> slice_ranges(const Operation* op) {
       return std::nullopt;
     const Dim& dim = (*shape)[static_cast<size_t>(axis)];
     if (!dim.is_static()) {
-      // Whole whatever the size is.
+      // The slice takes the whole axis, whatever its size is.
       if ((*starts)[i] == 0 && (*ends)[i] >= INT32_MAX && steps[i] == 1) continue;
       return std::nullopt;
     }
-    const auto place = [&](int64_t p) {
+    const auto clamped = [&](int64_t p) {
       return std::clamp<int64_t>(p < 0 ? p + dim.size() : p, 0, dim.size());
     };
-    AxisRange range{axis, place((*starts)[i]), place((*ends)[i]), steps[i]};
+    AxisRange range{axis, clamped((*starts)[i]), clamped((*ends)[i]), steps[i]};
     range.end = std::max(range.start, range.end);
     if (range.start == 0 && range.end == dim.size() && range.step == 1) continue;
     ranges.push_back(range);

@@ -35,9 +35,9 @@ Perm inverse(const Perm& perm);
 // Transposing by `first` and then by `second`.
 Perm compose(const Perm& first, const Perm& second);
 Shape permuted(const Shape& shape, const Perm& perm);
-// Of a transpose operation; the rank must be known when it states none.
+// The permutation of a transpose operation; the rank must be known when it states none.
 std::optional<Perm> perm_of(const Operation* op);
-// Only dimensions of size 1 move past others: the elements keep their order.
+// True when only dimensions of size 1 move past others: the elements keep their order.
 bool keeps_order(const Shape& shape, const Perm& perm);
 
 // A view of a transpose's result as a view of its operand and a transpose behind that.
@@ -45,7 +45,8 @@ struct ViewThenTranspose {
   Shape view;
   Perm perm;
 };
-// Where the view only splits dimensions, or merges ones that are neighbours in the operand too.
+// Nothing unless the view only splits dimensions, or merges ones that are neighbours in the operand
+// too.
 std::optional<ViewThenTranspose> view_before_transpose(const Operation* transpose,
                                                        const Tensor* result);
 
@@ -58,7 +59,8 @@ struct AxisRange {
   int64_t axis = 0, start = 0, end = 0, step = 1;  // 0 <= start <= end <= size; step > 0
   int64_t count() const { return (end - start + step - 1) / step; }
 };
-// A slice with known places, along axes of known sizes, forwards. Axes taken whole are left out.
+// The ranges of a slice with constant starts and ends along axes of known sizes, with positive
+// steps. Axes that are taken whole are left out.
 std::optional<std::vector<AxisRange>> slice_ranges(const Operation* op);
 Result<Tensor*> add_slice(Rewriter& rewriter, Tensor* x, std::span<const AxisRange> ranges,
                           std::initializer_list<const Operation*> from);

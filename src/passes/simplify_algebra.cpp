@@ -146,7 +146,7 @@ struct Limits {
   double low = -kInfinity, high = kInfinity;
 };
 
-// relu, clip, max and min with a number, as limits.
+// relu, clip, max and min with a scalar, as limits.
 std::optional<Limits> limits_of(const Operation* op) {
   if (op == nullptr || has_quant(op) || !is_float(op->output()->dtype())) return std::nullopt;
   switch (op->kind()) {
@@ -295,7 +295,7 @@ const PassInfo kSimplifyAlgebraPass{
     .details =
         "Constants applied one after the other become one (floats may round differently in the "
         "last place; never where the joint constant over- or underflows, and never across integer "
-        "division). max, min, relu and clip with numbers become one clip or relu. Casts merge when "
+        "division). max, min, relu and clip with scalars become one clip or relu. Casts merge when "
         "the first one loses nothing.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kSimplifyAlgebraPass.name, kRules);

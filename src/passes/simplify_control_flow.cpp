@@ -49,7 +49,7 @@ Result<bool> skip_loop(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// Operand and body input at which captures begin.
+// Indices of the operand and the body input at which captures begin.
 struct CaptureStart {
   size_t operand = 0, body_input = 0;
 };

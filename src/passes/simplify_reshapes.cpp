@@ -92,17 +92,17 @@ Result<bool> merge_into_gather(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// gather(x, [0, 1, 2, ...]) of a vector takes everything in order: exporters write strided views
-// so.
+// gather(x, [0, 1, 2, ...]) of a vector takes everything in order: exporters write strided
+// views in this form.
 Result<bool> gather_of_everything(Rewriter& rewriter, Operation* op) {
   const auto sizes = static_shape(op->input(0));
   if (!sizes || sizes->size() != 1 || has_quant(op) || !op->output()->shape()) return false;
   if (!is_constant(op->input(1)) || op->input(1)->type().num_elements() != sizes->front())
     return false;
-  const auto places = int_values(op->input(1));
-  if (!places) return false;
-  for (size_t i = 0; i < places->size(); ++i)
-    if ((*places)[i] != static_cast<int64_t>(i)) return false;
+  const auto indices = int_values(op->input(1));
+  if (!indices) return false;
+  for (size_t i = 0; i < indices->size(); ++i)
+    if ((*indices)[i] != static_cast<int64_t>(i)) return false;
   EC_TRY(Tensor * result, add_reshape(rewriter, op->input(0), *op->output()->shape(), {op}));
   if (result == nullptr) return false;
   rewriter.replace(op, result);

@@ -18,7 +18,7 @@ int64_t axis_of(const Operation* op) {
   return rank ? positive_axis(axis, *rank) : axis;
 }
 
-// Whatever reads the tensor are slices that take this one up, so that it goes.
+// Every reader of the tensor is a slice that can be merged with this one, which then goes.
 bool is_sliced_only(const Tensor* tensor) {
   return !tensor->uses().empty() && !tensor->uses()[0].op->graph().is_output(tensor) &&
          std::all_of(tensor->uses().begin(), tensor->uses().end(), [](const Use& use) {
@@ -26,7 +26,7 @@ bool is_sliced_only(const Tensor* tensor) {
          });
 }
 
-// slice(slice(x)) -> slice(x): places add up, steps multiply.
+// slice(slice(x)) -> slice(x): starts add up, steps multiply.
 Result<bool> merge_slices(Rewriter& rewriter, Operation* op) {
   Operation* inner_op = produced_by(op->input(0), OpKind::Slice);
   if (inner_op == nullptr || !is_sliced_only(op->input(0))) return false;
@@ -112,7 +112,7 @@ Result<bool> flatten_concats(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
-// A part of another tensor along an axis: [begin, end).
+// A range of another tensor along an axis: [begin, end).
 struct Part {
   Tensor* whole = nullptr;
   int64_t begin = 0, end = 0;
@@ -139,7 +139,7 @@ std::optional<Part> part_of(const Tensor* tensor, int64_t axis) {
   return std::nullopt;
 }
 
-// concat of neighbouring parts of one tensor -> the part they make, or the tensor.
+// concat of neighbouring ranges of one tensor -> the range they make, or the tensor.
 Result<bool> join_parts(Rewriter& rewriter, Operation* op) {
   const int64_t axis = axis_of(op);
   if (has_quant(op)) return false;
@@ -237,7 +237,7 @@ const PassInfo kSimplifySlicesPass{
         "Slices of slices, slices that stay within one operand of a concat, slices that cut a "
         "tensor into equal parts (one split), concats of concats, and concats that put "
         "neighbouring parts of one tensor together again. "
-        "Needs known places along axes of known sizes.",
+        "Needs constant starts and ends along axes of known sizes.",
     .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
       return std::make_unique<RulePass>(kSimplifySlicesPass.name, kRules);
     }};

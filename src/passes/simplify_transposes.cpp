@@ -13,7 +13,7 @@
 namespace ec::passes {
 namespace {
 
-// How far a transpose looks upwards for another one. Bounds the work per transpose.
+// How far a transpose looks upwards for another one. Bounds the time per transpose.
 constexpr int kMaxDistance = 16;
 
 Result<bool> merge_transposes(Rewriter& rewriter, Operation* op) {
@@ -189,9 +189,9 @@ Result<bool> lift_over_dropping_reduce(Rewriter& rewriter, Operation* op) {
   for (size_t i = 0; i < kept.size(); ++i)
     whole[kept[i]] = static_cast<int64_t>(kept[static_cast<size_t>((*perm)[i])]);
   if (chain_to_transpose(x, whole).empty()) return false;
-  EC_TRY(Tensor * turned, rewriter.transpose(x, whole, {op}));
+  EC_TRY(Tensor * transposed, rewriter.transpose(x, whole, {op}));
   std::vector<Tensor*> inputs = reduce->inputs();
-  inputs[0] = turned;
+  inputs[0] = transposed;
   EC_TRY(Tensor * result,
          rewriter.add(reduce->kind(), std::move(inputs), reduce->attrs(), {reduce}));
   rewriter.replace(op, result);

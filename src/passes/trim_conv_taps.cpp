@@ -23,7 +23,7 @@ struct Taps {
 // Whether output elements o * stride - pad + k * dilation of some o lie in the image.
 bool meets_image(const WindowDim& w, int64_t k) {
   const int64_t low = k * w.dilation - w.pad_begin;
-  // The smallest o whose place is not before the image.
+  // The smallest o whose element is not before the image.
   const int64_t o = low >= 0 ? 0 : (-low + w.stride - 1) / w.stride;
   return o < w.output && o * w.stride + low < w.input;
 }

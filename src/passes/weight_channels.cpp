@@ -9,7 +9,8 @@
 namespace ec {
 namespace {
 
-// to[i] = from[i] * factor of i, where `from` need not be aligned: a file's bytes are not.
+// to[i] = from[i] * factor of i's channel, where `from` need not be aligned: a file's bytes are
+// not.
 template <class FactorOf>
 void scale_floats(const std::byte* from, float* to, int64_t count, FactorOf factor_of) {
   constexpr int64_t kChunk = 512;
@@ -82,7 +83,7 @@ void add_shifts(const Tensor* weights, const WeightChannels& channels,
       add_shares_of_run(values.data() + i, i, run, channels, shift, alpha, bias);
     return;
   }
-  // As above, from where the file has them: its bytes need not be aligned.
+  // The same as above, read straight from the file: its bytes need not be aligned.
   std::vector<float> aligned(static_cast<size_t>(run));
   const std::byte* bytes = weights->raw_data().bytes().data();
   for (int64_t i = 0; i < n; i += run) {

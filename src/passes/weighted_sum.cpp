@@ -51,7 +51,8 @@ std::optional<ChannelOf> output_channel_of(const Operation* op) {
     channel.inner = product(w, 1, w.size());
     return channel;
   }
-  // conv_transpose: [I, O/g, k...] or [I, k..., O/g]; group of an element by its place in I.
+  // conv_transpose: [I, O/g, k...] or [I, k..., O/g]; the position along I tells an element's
+  // group.
   const size_t axis = channels_last(op) ? w.size() - 1 : 1;
   channel.count = w[axis];
   channel.inner = product(w, axis + 1, w.size());
@@ -107,7 +108,7 @@ Tensor* scaled_weights(Rewriter& rewriter, const Tensor* weights, const ChannelO
   return add_floats(rewriter.graph(), weights->dtype(), *weights->shape(), values);
 }
 
-// The bias as one number per channel; empty when there is none. Nothing when it is not constant or
+// The bias as one value per channel; empty when there is none. Nothing when it is not constant or
 // no vector.
 std::optional<std::vector<double>> bias_values(const Operation* op, int64_t channels) {
   const Tensor* bias = op->input(2);

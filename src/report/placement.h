@@ -38,7 +38,7 @@ struct DeviceEstimate {
   std::string conditions;  // what the latency supposes: "over USB 3"
 };
 
-// What the device's own compiler said of the model, where it was run.
+// The log of the device's own compiler, where it was run.
 struct DeviceCompilerReport {
   struct Row {
     std::string op, status;

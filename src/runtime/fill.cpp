@@ -8,7 +8,7 @@
 namespace ec {
 namespace {
 
-// splitmix64: the same numbers on every machine and with every standard library.
+// splitmix64: the same values on every machine and with every standard library.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

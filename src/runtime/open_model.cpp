@@ -17,7 +17,7 @@ Result<std::unique_ptr<Session>> Session::create_open(OpenModel model,
     if (!sizes) return session;
     types.emplace_back(input.type.dtype, Shape::of(*sizes));
   }
-  // What is wrong with the default sizes alone is told by the run that needs them.
+  // A fault of the default sizes is reported by the run that needs them.
   if (Result<Variant*> made = session->variant(types); made.ok())
     if (Result<Executor*> executor = (*made)->runner->specialise(types); executor.ok())
       session->last_ = *executor;

@@ -1,4 +1,4 @@
-// The parts of an executor: tensors with their storage, and the steps over them. Private to
+// What an executor consists of: tensors with their storage, and the steps over them. Private to
 // runtime/.
 #pragma once
 
@@ -107,8 +107,6 @@ class StepContext final : public KernelContext {
   Status begin();
   // Hands results of dynamic shape to their tensors.
   void finish();
-  // What inference gave for the results in begin(); static where it could tell.
-  const std::vector<TensorType>& result_types() const { return result_types_; }
 
   Status allocate(size_t i, DType dtype, std::vector<int64_t> shape) override;
   Status set_output(size_t i, Value value) override;
@@ -120,7 +118,7 @@ class StepContext final : public KernelContext {
 
   Program& program_;
   std::vector<std::unique_ptr<GraphRunner>> bodies_;
-  std::vector<TensorType> result_types_;
+  std::vector<TensorType> result_types_;     // what inference gave in begin()
   std::vector<std::optional<Value>> whole_;  // given by set_output
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<Buffer> buffers_;

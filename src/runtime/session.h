@@ -105,7 +105,7 @@ class Session {
   // Sets the model's state back to its initial values, as before the first run.
   Status reset();
 
-  // Of the executor that ran last; empty before the first run.
+  // Figures of the executor that ran last; empty before the first run.
   std::vector<OpTiming> timings() const;
   MemoryReport memory() const;
   int threads() const { return threads_; }

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 Error cannot(const std::string& what, const fs::path& path, const std::error_code& error) {
   return Error(Code::OutputUnwritable, "cannot " + what + ": " + error.message())
       .file(path.string())
-      .hint("choose a writable place with -o");
+      .hint("choose a writable folder with -o");
 }
 
 // A name beside the path that nothing has.

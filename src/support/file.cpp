@@ -26,9 +26,9 @@ Error system_error(Code code, const fs::path& path, const std::string& what, int
 Error output_error(const fs::path& path, const std::string& what, int number) {
   Error error = system_error(Code::OutputUnwritable, path, what, number);
   if (number == ENOSPC)
-    return std::move(error).hint("free some space or choose another place with -o");
+    return std::move(error).hint("free some space or choose another folder with -o");
   if (number == ENOENT) return std::move(error).hint("create the directory first");
-  return std::move(error).hint("choose a writable place with -o");
+  return std::move(error).hint("choose a writable folder with -o");
 }
 
 // Paths of temporaries that exist right now, as fixed C strings so that a signal handler can unlink

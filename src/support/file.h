@@ -30,8 +30,6 @@ class AtomicFile {
   Status write(std::span<const Blob> parts);
   Status commit();
   const std::filesystem::path& path() const { return path_; }
-  // Where the bytes are before commit, for reading back.
-  const std::filesystem::path& temporary_path() const { return temporary_; }
 
  private:
   AtomicFile() = default;

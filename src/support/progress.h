@@ -1,4 +1,4 @@
-// Work that takes long says how far it is; a front end may show it. Without a listener it costs one
+// Long tasks report how far they are; a front end may show it. Without a listener it costs one
 // load.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace ec {
 
-// done == total: finished. Called from the thread that does the work.
+// done == total: finished. Called from the thread that runs the task.
 using ProgressListener = void (*)(std::string_view what, int64_t done, int64_t total);
 
 // Null: nobody listens.

@@ -88,7 +88,7 @@ T remainder_floored(T a, T b) {
     if (r != 0 && (r < 0) != (b < 0)) return r + b;
   return r;
 }
-// The same on floats, with numpy's signed zeros.
+// The same rounding on floats, with numpy's signed zeros.
 template <class T>
 T float_remainder_floored(T a, T b) {
   const T r = std::fmod(a, b);

@@ -15,12 +15,12 @@ import tempfile
 import numpy as np
 
 import comparison
-import pictures
+import labelled_images
 import program
 from engines import ort_session
 from litert import PictureModel
-from pictures import DATA
-from quantize_check import NETWORKS, compile_to, pictures_of
+from labelled_images import DATA
+from quantize_check import NETWORKS, compile_to, images_of
 
 # Of top-1 and of agreement: two samples of a thousand.
 TOLERANCE = 0.002
@@ -29,19 +29,19 @@ TOLERANCE = 0.002
 def check(name, tool, folder, reference=False):
     """With 8-bit scores in the kernels that users get, or as compiled by default in the reference kernels, which round as we do."""
     model, kind, size, options, _, _ = NETWORKS[name]
-    calibration, test = pictures_of(kind)
-    listing, labels = pictures.write_listing(folder / f"{name}.txt", calibration), folder / f"{name}.labels"
+    calibration, test = images_of(kind)
+    listing, labels = labelled_images.write_listing(folder / f"{name}.txt", calibration), folder / f"{name}.labels"
     labels.write_text("".join(f"{f.relative_to(DATA)}\t{label}\n" for f, label in test))
     written = folder / f"{name}.tflite"
     compile_to(tool, DATA / model, written, size, "-q", "ptq", "--calibration-data", listing, "--calibration-method", "minmax",
-               "--precise-outputs", "auto" if reference else "off", *pictures.OPTIONS[kind], *options)
+               "--precise-outputs", "auto" if reference else "off", *labelled_images.OPTIONS[kind], *options)
     # Preprocessing is recorded in the file.
     told = program.report(tool, "evaluate", written, "--reference", DATA / model, "--data", DATA, "--labels", labels, "--threads", "2")
     session = ort_session(DATA / model)
     source, quantised = session.get_inputs()[0].name, PictureModel(written, reference)
     right, same = [0, 0], 0
     for file, label in test:
-        value = pictures.pixels(file, kind)
+        value = labelled_images.pixels(file, kind)
         a = session.run(None, {source: np.ascontiguousarray(value.transpose(2, 0, 1)[None], np.float32)})[0].reshape(-1)
         b = quantised(value)
         right[0] += a.argmax() == label

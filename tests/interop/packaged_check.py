@@ -24,7 +24,7 @@ import comparison
 import litert
 import program
 from engines import ort_session
-from pictures import imagenet_files
+from labelled_images import imagenet_files
 
 CALIBRATION, TEST, COMPARED = 40, 10, 2
 WORDS = "the quick brown fox invoice total amount 2026 London street 42 kg price model device camera serial batch hello".split()
@@ -57,37 +57,37 @@ def written(width: int, height: int) -> list[np.ndarray]:
     return pages
 
 
-def channels_first(pictures: list[np.ndarray], mean=np.float32(0), std=np.float32(255)) -> np.ndarray:
-    return np.stack([((p - mean) / std).transpose(2, 0, 1) for p in pictures]).astype(np.float32)
+def channels_first(images: list[np.ndarray], mean=np.float32(0), std=np.float32(255)) -> np.ndarray:
+    return np.stack([((p - mean) / std).transpose(2, 0, 1) for p in images]).astype(np.float32)
 
 
-def channels_last(pictures: list[np.ndarray]) -> np.ndarray:
-    return np.stack([p / 127.5 - 1 for p in pictures]).astype(np.float32)
+def channels_last(images: list[np.ndarray]) -> np.ndarray:
+    return np.stack([p / 127.5 - 1 for p in images]).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class Network:
     file: str
-    pictures: Callable[[int, int], list[np.ndarray]] | None = None  # none: floats only
+    images: Callable[[int, int], list[np.ndarray]] | None = None  # none: floats only
     size: tuple[int, int] = (0, 0)  # width, height
     prepare: Callable[[list[np.ndarray]], np.ndarray] = channels_last
     least_db: tuple[float, ...] = ()  # SQNR of every output
 
     def samples(self) -> np.ndarray | None:
-        """One per row; none for networks of no pictures."""
-        return self.prepare(self.pictures(*self.size)) if self.pictures else None
+        """One per row; none for networks of no images."""
+        return self.prepare(self.images(*self.size)) if self.images else None
 
 
-def to_unit(pictures: list[np.ndarray]) -> np.ndarray:
-    return channels_first(pictures)
+def to_unit(images: list[np.ndarray]) -> np.ndarray:
+    return channels_first(images)
 
 
-def centred(pictures: list[np.ndarray]) -> np.ndarray:
-    return channels_first(pictures, np.float32(127.5), np.float32(127.5))
+def centred(images: list[np.ndarray]) -> np.ndarray:
+    return channels_first(images, np.float32(127.5), np.float32(127.5))
 
 
-def as_imagenet(pictures: list[np.ndarray]) -> np.ndarray:
-    return channels_first(pictures, MEAN * 255, STD * 255)
+def as_imagenet(images: list[np.ndarray]) -> np.ndarray:
+    return channels_first(images, MEAN * 255, STD * 255)
 
 
 OCR = "rapidocr_onnxruntime/models/ch_"
@@ -187,7 +187,7 @@ def check(args, name: str) -> dict:
     network = NETWORKS[name]
     path = args.folder / network.file
     row: dict = {"network": name, "file": path.name}
-    if network.pictures is photographs and not imagenet_files():
+    if network.images is photographs and not imagenet_files():
         return row | {"skipped": "no photographs", "ok": True}
     samples = network.samples()
     row["float_difference"] = float_difference(path, name, samples)

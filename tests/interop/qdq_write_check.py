@@ -17,7 +17,7 @@ import onnx
 from onnx import numpy_helper
 
 import comparison
-import pictures
+import labelled_images
 import program
 import qdq_check
 from engines import ort_session
@@ -85,11 +85,11 @@ def networks(folder):
     path = folder / "small_float.onnx"
     onnx.save(qdq_check.network(rng), path)
     yield "small", path, [rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32) for _ in range(24)]
-    zoo = pictures.DATA / "cifar10" / "zoo"
+    zoo = labelled_images.DATA / "cifar10" / "zoo"
     if not zoo.is_dir():
         print(f"qdq_write_check: no {zoo}, left out")
         return
-    samples = [pictures.pixels(file, "cifar").transpose(2, 0, 1)[None] for file in pictures.cifar_calibration(per_class=8)]
+    samples = [labelled_images.pixels(file, "cifar").transpose(2, 0, 1)[None] for file in labelled_images.cifar_calibration(per_class=8)]
     for name in ("mobilenetv2", "efficientnet", "vit"):
         yield name, zoo / f"{name}.onnx", samples
 

@@ -17,19 +17,19 @@ import numpy as np
 from edgecompiler.runtime import InferenceSession
 
 import comparison
-import pictures
+import labelled_images
 import program
 from litert import PictureModel, float_bound, same_results
-from pictures import DATA
+from labelled_images import DATA
 
 MOBILENET_V2 = ("onnx/mobilenet_v2_1.0_224.onnx", "imagenet", 224)
-# Calibration and test pictures by kind.
+# Calibration and test images by kind.
 PICTURES = {
-    "imagenet": (pictures.imagenet_calibration, pictures.imagenet_test),
-    "cifar": (pictures.cifar_calibration, pictures.cifar_test),
+    "imagenet": (labelled_images.imagenet_calibration, labelled_images.imagenet_test),
+    "cifar": (labelled_images.cifar_calibration, labelled_images.cifar_test),
 }
 
-# name: model, kind of pictures, size, more options, marks for agreement and output SQNR (dB)
+# name: model, kind of images, size, more options, marks for agreement and output SQNR (dB)
 NETWORKS = {
     "mobilenet_v2": (*MOBILENET_V2, [], 0.978, 0.0),
     "mobilenet_v2_per_tensor": (*MOBILENET_V2, ["--weights", "per-tensor"], 0.90, 0.0),
@@ -42,11 +42,11 @@ NETWORKS = {
 
 # 16-bit kernels of LiteRT are slow, and any image that differs would show.
 FEWER_IMAGES = {"mobilenet_v2_per_tensor": 300, "mobilenet_v2_a16w8": 100}
-# For the session next to the reference kernels, which are slow, by size of the pictures.
+# For the session next to the reference kernels, which are slow, by size of the images.
 SESSION_IMAGES = {224: 3, 32: 50}
 
 
-def pictures_of(kind):
+def images_of(kind):
     """Files to calibrate with, files with labels to score."""
     calibration, test = PICTURES[kind]
     return calibration(), test()
@@ -79,19 +79,19 @@ def session_holds(*compared):
 
 def check(name, tool, folder, limit):
     model, kind, size, options, agreement_mark, sqnr_mark = NETWORKS[name]
-    calibration, test = pictures_of(kind)
-    test = pictures.every_few(test, limit or FEWER_IMAGES.get(name))
-    listing = pictures.write_listing(folder / f"{name}.txt", calibration)
+    calibration, test = images_of(kind)
+    test = labelled_images.every_few(test, limit or FEWER_IMAGES.get(name))
+    listing = labelled_images.write_listing(folder / f"{name}.txt", calibration)
     plain, integers = folder / f"{name}_float.tflite", folder / f"{name}_int8.tflite"
     compile_to(tool, DATA / model, plain, size)
     start = time.time()
-    result = compile_to(tool, DATA / model, integers, size, "-q", "ptq", "--calibration-data", listing, *pictures.OPTIONS[kind], *options)
+    result = compile_to(tool, DATA / model, integers, size, "-q", "ptq", "--calibration-data", listing, *labelled_images.OPTIONS[kind], *options)
     seconds = time.time() - start
     exact, quantised = PictureModel(plain), PictureModel(integers)
     right = [0, 0]
     same, noise, signal = 0, 0.0, 0.0
     for file, label in test:
-        value = pictures.pixels(file, kind)
+        value = labelled_images.pixels(file, kind)
         a, b = exact(value).astype(np.float64), quantised(value).astype(np.float64)
         right[0] += a.argmax() == label
         right[1] += b.argmax() == label
@@ -102,14 +102,14 @@ def check(name, tool, folder, limit):
     quantization = result["quantization"]
 
     def against_reference(chosen):
-        samples = [pictures.pixels(file, kind) for file, _ in chosen]
+        samples = [labelled_images.pixels(file, kind) for file, _ in chosen]
         compared = session_against_reference(integers, samples, float_bound(quantization))
         if float_bound(quantization) == 0:
             return compared
         # The same with 8 bits up to the end, in which every bit has to be the same.
         rounded = integers.with_suffix(".rounded.tflite")
         if not rounded.exists():
-            compile_to(tool, DATA / model, rounded, size, "-q", "ptq", "--calibration-data", listing, *pictures.OPTIONS[kind], *options,
+            compile_to(tool, DATA / model, rounded, size, "-q", "ptq", "--calibration-data", listing, *labelled_images.OPTIONS[kind], *options,
                        "--precise-outputs", "off")
         return compared | {"same_bits_rounded": session_against_reference(rounded, samples, 0.0)["same_results"]}
 
@@ -118,7 +118,7 @@ def check(name, tool, folder, limit):
         "sqnr_db": 10 * np.log10(signal / noise) if noise else 120.0, "seconds": round(seconds, 1),
         "integer_operations": quantization["integer_operations"], "float_operations": quantization["float_operations"],
         "predicted": quantization["accuracy"]["outputs"][0],
-        "session": against_reference(test[:3]), "session_spread": against_reference(pictures.every_few(test, SESSION_IMAGES[size])),
+        "session": against_reference(test[:3]), "session_spread": against_reference(labelled_images.every_few(test, SESSION_IMAGES[size])),
     }
     row["ok"] = bool(row["agreement"] >= agreement_mark and row["sqnr_db"] >= sqnr_mark
                      and session_holds(row["session"], row["session_spread"]))

@@ -4,7 +4,7 @@
     tflite_check.py [--runs N] [--images N] [--workers N] [--out DIR] [MODEL.tflite ...]
 
 Needs ai-edge-litert and the edgecompiler package. Without models: all below ../shared/data, where that folder exists.
-Inputs: N random ones, and pictures for models that take some (all in ../shared/data/images, then --images N of the
+Inputs: N random ones, and images for models that take some (all in ../shared/data/images, then --images N of the
 labelled sets). Integers must be equal in every element; floats may differ by 1e-5 of the tensor's largest magnitude.
 Exit status 1: a model differs, or does not load though LiteRT runs it.
 """
@@ -85,8 +85,8 @@ def producers(interpreter):
     return {int(o): op["op_name"] for op in interpreter._get_ops_details() for o in op["outputs"]}
 
 
-def pictures(count: int) -> list[pathlib.Path]:
-    """All single pictures, then `count` from each labelled set, spread over its classes."""
+def image_files(count: int) -> list[pathlib.Path]:
+    """All single images, then `count` from each labelled set, spread over its classes."""
     root = model_set.shared_data()
     found = sorted(p for p in (root / "images").glob("*") if p.suffix in (".bmp", ".jpg", ".png"))
     for folder in (root / "imagenet1000", root / "cifar10" / "test"):
@@ -106,7 +106,7 @@ def as_input(path: pathlib.Path, detail) -> np.ndarray:
     return (pixels / 127.5 - 1).astype(np.float32) if detail["dtype"] == np.float32 else pixels.astype(detail["dtype"])
 
 
-def takes_pictures(details) -> bool:
+def takes_images(details) -> bool:
     shape = details[0]["shape"]
     return len(details) == 1 and len(shape) == 4 and shape[0] == 1 and shape[3] in (1, 3) and min(shape[1:3]) >= 16
 
@@ -116,8 +116,8 @@ def input_sets(interpreter, runs: int, images: int):
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         yield [random_input(d, d["shape"], rng) for d in details]
-    if takes_pictures(details):
-        for path in pictures(images):
+    if takes_images(details):
+        for path in image_files(images):
             yield [as_input(path, details[0])]
 
 

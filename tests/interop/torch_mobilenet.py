@@ -1,4 +1,4 @@
-"""MobileNetV2 from PyTorch to int8 for the Edge TPU, with real pictures, beside the same network from ONNX.
+"""MobileNetV2 from PyTorch to int8 for the Edge TPU, with real images, beside the same network from ONNX.
 
     torch_mobilenet.py make FOLDER           writes mobilenet_v2.pt and .pt2 with the weights of the ONNX file (needs PyTorch)
     torch_mobilenet.py check EDGECOMPILE FOLDER [--limit N]
@@ -17,11 +17,11 @@ import sys
 
 import numpy as np
 
-import pictures
+import labelled_images
 import program
 from litert import PictureModel
 
-SOURCE = pictures.DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
+SOURCE = labelled_images.DATA / "onnx" / "mobilenet_v2_1.0_224.onnx"
 AGREEMENT = 0.97  # with the float network, as quantize_check.py asks of the ONNX file
 
 
@@ -96,19 +96,19 @@ def predictions(path: pathlib.Path, inputs: list[np.ndarray]) -> np.ndarray:
 
 
 def check(tool: str, folder: pathlib.Path, limit: int) -> int:
-    test = pictures.every_few(pictures.imagenet_test(), limit)
-    inputs = [pictures.pixels(file, "imagenet") for file, _ in test]
+    test = labelled_images.every_few(labelled_images.imagenet_test(), limit)
+    inputs = [labelled_images.pixels(file, "imagenet") for file, _ in test]
     labels = np.array([label for _, label in test])
-    listing = pictures.write_listing(folder / "calibration.txt", pictures.imagenet_calibration())
+    listing = labelled_images.write_listing(folder / "calibration.txt", labelled_images.imagenet_calibration())
     shape = ["--input-shape", "1x3x224x224"]
     program.report(tool, SOURCE, "-t", "tflite", "-o", folder / "float.tflite", *shape)
     exact = predictions(folder / "float.tflite", inputs)
-    print(f"float: top-1 {np.mean(exact == labels):.4f} on {len(test)} pictures")
+    print(f"float: top-1 {np.mean(exact == labels):.4f} on {len(test)} images")
     rows, first, failed = {}, None, False
     for model in (SOURCE, folder / "mobilenet_v2.pt", folder / "mobilenet_v2.pt2"):
         output = folder / f"{model.suffix[1:]}_int8.tflite"
         program.report(tool, model, "-t", "coral", "-q", "ptq", "-o", output, "--calibration-data", listing,
-                       *pictures.OPTIONS["imagenet"], *shape)
+                       *labelled_images.OPTIONS["imagenet"], *shape)
         operations = {row["op"]: row["count"] for row in program.report(tool, "inspect", output)["ops"]}
         classes = predictions(output, inputs)
         first = classes if first is None else first
@@ -129,7 +129,7 @@ def main() -> int:
     checker = verbs.add_parser("check")
     checker.add_argument("edgecompile")
     checker.add_argument("folder", type=pathlib.Path)
-    checker.add_argument("--limit", type=int, default=300, help="score about this many pictures")
+    checker.add_argument("--limit", type=int, default=300, help="score about this many images")
     args = parser.parse_args()
     if not SOURCE.exists():
         print(f"torch_mobilenet: no {SOURCE}, skipped")

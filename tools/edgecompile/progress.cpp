@@ -13,11 +13,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One piece of work at a time: another name starts anew.
+// One task at a time: another name starts anew.
 struct Line {
   std::string what;
   Clock::time_point started, drawn;
-  int64_t first = 0;  // how far the work was when it was first heard of
+  int64_t first = 0;  // how far the task was at its first report
   bool visible = false;
 };
 Line g_line;

@@ -38,7 +38,6 @@ size_t width_of(std::string_view text) {
 
 }  // namespace
 
-bool color_on_stdout() { return color_wanted(STDOUT_FILENO); }
 bool color_on_stderr() { return color_wanted(STDERR_FILENO); }
 
 std::string diagnostic_text(const Diagnostic& diagnostic, bool color) {

@@ -10,7 +10,6 @@
 
 namespace ec::cli {
 
-bool color_on_stdout();
 bool color_on_stderr();
 
 // A diagnostic as text for the terminal.
@@ -31,7 +30,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Shows the progress of long work on the error stream, where that is a terminal.
+// Shows the progress of long tasks on the error stream, where that is a terminal.
 void show_progress();
 // The line itself: what, bar, counts, rate and time left.
 std::string progress_text(std::string_view what, int64_t done, int64_t total, int64_t since_start,

@@ -18,7 +18,7 @@ std::string options_text(const PassInfo& pass) {
 
 std::string steps_text(const quantize::Strategy& strategy) {
   std::string text;
-  for (const quantize::StepInfo& step : strategy.steps)
+  for (const quantize::Step& step : strategy.steps)
     text += fmt::format("{}{}", text.empty() ? "" : ",", step.name);
   return text;
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The newest runtime, which the compiler makes code for when it is not told otherwise.
+// The newest runtime, which the compiler makes code for by default.
 constexpr int kNewestRuntime = 14;
 
 class ScratchFolder {

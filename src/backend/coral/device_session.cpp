@@ -30,7 +30,7 @@ class EdgeTpuRunner : public DeviceRunner {
   std::vector<TensorType> outputs_;
 };
 
-// The library sees the same tensors as the importer; a file may say something else in each place.
+// The library sees the same tensors as the importer; a hostile file may describe them in two ways.
 ec::Status check_interface(std::span<const edgetpu::TensorInfo> device,
                        std::span<const TensorDescription> ours, std::string_view what) {
   bool same = device.size() == ours.size();

@@ -23,7 +23,7 @@ constexpr double kBandLow = 0.45, kBandHigh = 1.7;
 // depthwise filters; compiled files hold 1.04 to 1.33 times the bytes of the original.
 double device_form(const PlacedOperator& op) { return op.op == "DEPTHWISE_CONV_2D" ? 4.0 : 1.03; }
 
-// Counts of hostile files stop at the largest number.
+// Counts of hostile files saturate.
 int64_t plus(int64_t a, int64_t b) {
   int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;

@@ -42,7 +42,7 @@ std::string driver_text() {
   return fmt::format("{}, devices: {}", driver->version(), driver->devices().size());
 }
 
-// Runs what is left to the CPU around the Edge TPU's part.
+// Runs the operators before and behind the Edge TPU's.
 std::string tflite_library_text() {
   const auto library = edgetpu::SharedLibrary::open(std::string(edgetpu::kTfliteLibrary));
   return library.ok() ? library->name() : library.error().message();

@@ -21,7 +21,7 @@ std::vector<std::string> rewrites_of(const PipelineReport* passes) {
   return run != nullptr ? run->stats.notes : std::vector<std::string>{};
 }
 
-// Where the device's part of the whole model is decides where it can be cut.
+// The operators on the device decide where the whole model can be cut.
 Result<std::vector<Blob>> encode_segments(const ModelJob& job, const Blob& whole,
                                           const TargetOptions& options, PlacementReport& report,
                                           DiagnosticSink& sink) {

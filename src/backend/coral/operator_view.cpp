@@ -10,7 +10,7 @@ using tflite::BuiltinOperator;
 
 namespace {
 
-// Counts of hostile shapes stop at the largest number.
+// Counts of hostile shapes saturate.
 int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;

@@ -34,7 +34,7 @@ class OperatorView {
   std::vector<int64_t> output_shape(size_t i = 0) const;
   // A constant int32 or int64 operand's elements.
   std::optional<std::vector<int64_t>> input_integers(size_t i) const;
-  // Whether all bytes of a constant operand stand for the number zero.
+  // Whether all bytes of a constant operand stand for zero.
   bool is_zero(size_t i) const;
   // Multiply-accumulates of one run.
   int64_t macs() const;

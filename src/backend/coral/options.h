@@ -12,7 +12,7 @@ namespace ec::coral {
 
 std::span<const OptionDef> option_table();
 
-// The same as values.
+// The options as typed values.
 struct TargetOptions {
   Rules rules;
   bool run_compiler = false;  // Google's, on the written file

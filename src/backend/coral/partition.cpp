@@ -5,7 +5,7 @@
 namespace ec::coral {
 namespace {
 
-// The group of each operator: groups of even number are of the first operator's kind, the odd ones
+// The group of each operator: groups of even index are of the first operator's kind, the odd ones
 // of the other. An operator joins the earliest group of its kind that comes after its producers.
 std::vector<size_t> group_numbers(const tflite::SubGraph& graph,
                                   const std::vector<PlacedOperator>& operators) {

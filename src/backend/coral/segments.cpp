@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
-// The graph's operations in order with, for every place between two of them, what crosses it.
+// The graph's operations in order with, for every cut between two of them, the tensors that cross
+// it.
 class CutPlaces {
  public:
   CutPlaces(const Graph& graph, const std::unordered_set<std::string>& on_device)
@@ -30,7 +31,7 @@ class CutPlaces {
     for (Tensor* x : graph.tensors()) {
       if (x->is_constant()) continue;
       const size_t made = producer[x->id()];
-      // What the graph is given is there from the start: no piece makes it.
+      // The graph's inputs are there from the start: no piece computes them.
       const size_t from = made == kNever ? 0 : made + 1;
       for (size_t at = from; at <= last[x->id()] && at < order_.size(); ++at) {
         crossing_[at].push_back(x);
@@ -96,16 +97,16 @@ class CutPlaces {
   std::vector<std::vector<Tensor*>> crossing_;
   std::vector<size_t> earliest_;  // the first operation that makes something of what crosses
   std::vector<size_t> places_;
-  std::vector<int64_t> macs_, bytes_;  // sums of what is before each place
+  std::vector<int64_t> macs_, bytes_;  // sums of what is before each cut
 };
 
-// The places that make the slowest of `count` pieces fastest; empty when there are none.
+// The cuts that make the slowest of `count` pieces fastest; empty when there are none.
 std::vector<size_t> best_cuts(const CutPlaces& cuts, size_t count) {
   std::vector<size_t> at = {0};
   at.insert(at.end(), cuts.places().begin(), cuts.places().end());
   at.push_back(cuts.order().size());
   constexpr double kImpossible = std::numeric_limits<double>::infinity();
-  // best[k][i]: the slowest of k pieces that end at place i.
+  // best[k][i]: the slowest of k pieces that end at cut i.
   std::vector<std::vector<double>> best(count + 1, std::vector<double>(at.size(), kImpossible));
   std::vector<std::vector<size_t>> before(count + 1, std::vector<size_t>(at.size(), 0));
   best[0][0] = 0;

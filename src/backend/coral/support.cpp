@@ -38,7 +38,7 @@ const Entry* find_entry(BuiltinOperator code, const Rules& rules) {
 
 bool is_byte(TensorType type) { return type == TensorType::INT8 || type == TensorType::UINT8; }
 
-// Numbers that flow at run time are 8 bits wide; the state of an LSTM cell may have 16.
+// Activations are 8 bits wide; the state of an LSTM cell may have 16.
 bool type_flows(const OperatorView& op, const tflite::Tensor& tensor) {
   if (is_byte(tensor.type())) return true;
   return op.code() == BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM &&
@@ -129,7 +129,8 @@ Verdict judge(const OperatorView& op, const Rules& rules) {
             "update the runtime on the device",
             {}};
   Verdict verdict = entry->rule(op, rules);
-  // A computed weight would be refused for its type or rank as well; that is not what to mend.
+  // A computed weight would be refused for its type or rank as well; that is not what the user has
+  // to change.
   if (verdict.status == Status::NotConstant) return verdict;
   if (auto fault = check_tensors(op)) return *fault;
   if (verdict.status == Status::Limited && !entry->limitation.empty())

@@ -10,7 +10,8 @@ constexpr FileKind kFiles[] = {{".ecir", "graph with its weights, mapped when it
 
 constexpr NamedPipeline kPipelines[] = {
     {"to-cpu", "From the optimised graph to what the CPU session executes.",
-     // Here only: model formats rarely have the operation, and back ends want its parts.
+     // Here only: model formats rarely have the operation, and other back ends want its single
+     // operations.
      "recover-attention,"
      // After all fusion into weights: an activation closes a weighted sum. Before the layout, so
      // that a convolution and what it takes along move as one.

@@ -117,7 +117,7 @@ class BmpReader {
     if (header_.compression != kPlain && !(masks && (bits == 16 || bits == 32)))
       return Error(Code::BadImageFile,
                    fmt::format("BMP: compression {} is not read", header_.compression))
-          .hint("save the picture without compression, or as PNG");
+          .hint("save the image without compression, or as PNG");
     if (!indexed) return {};
     if (header_.palette_size == 0 || header_.palette_size > (1u << bits))
       header_.palette_size = 1u << bits;

@@ -12,7 +12,7 @@ Result<Image> decode_png(std::span<const std::byte> file);
 Result<Image> decode_bmp(std::span<const std::byte> file);
 Result<Image> decode_pnm(std::span<const std::byte> file);
 
-// Memory for a picture of a size that a file claims; checked before anything is allocated.
+// Memory for an image of a size that a file claims; checked before anything is allocated.
 Result<Image> allocate(int64_t width, int64_t height);
 
 Error damaged(std::string message);

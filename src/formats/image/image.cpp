@@ -42,16 +42,16 @@ Error damaged(std::string message) {
 
 Result<Image> allocate(int64_t width, int64_t height) {
   if (width <= 0 || height <= 0)
-    return damaged(fmt::format("the picture is {} x {} pixels", width, height));
+    return damaged(fmt::format("the image is {} x {} pixels", width, height));
   if (width > kMaxSide || height > kMaxSide || width * height > kMaxPixels)
-    return Error(Code::TooLarge, fmt::format("the picture is {} x {} pixels; the limit is {} "
+    return Error(Code::TooLarge, fmt::format("the image is {} x {} pixels; the limit is {} "
                                              "million pixels",
                                              width, height, kMaxPixels >> 20))
-        .hint("make the picture smaller: the network sees a few hundred pixels a side");
+        .hint("make the image smaller: the network sees a few hundred pixels a side");
   Image image{width, height, Buffer::allocate(static_cast<size_t>(width * height * 3))};
   if (!image.pixels.ok())
     return Error(Code::OutOfMemory,
-                 fmt::format("no memory for a picture of {} x {} pixels", width, height));
+                 fmt::format("no memory for an image of {} x {} pixels", width, height));
   return image;
 }
 
@@ -60,7 +60,7 @@ bool looks_like_image(std::span<const std::byte> file) { return find_codec(file)
 Result<Image> decode(std::span<const std::byte> file) {
   const Codec* codec = find_codec(file);
   if (!codec)
-    return Error(Code::BadImageFile, "the content is no JPEG, PNG, BMP, PPM or PGM picture")
+    return Error(Code::BadImageFile, "the content is no JPEG, PNG, BMP, PPM or PGM image")
         .hint("convert the file to one of these formats");
   return codec->decode(file);
 }

@@ -1,4 +1,4 @@
-// Pictures as calibration and evaluation data: JPEG, PNG, BMP, PPM and PGM to 8-bit RGB.
+// Images as calibration and evaluation data: JPEG, PNG, BMP, PPM and PGM to 8-bit RGB.
 //
 // The format is told by content. Grey becomes three equal channels, transparency is dropped, 16-bit
 // samples are scaled to 8 bits; orientation tags and colour profiles are not applied (as Pillow and
@@ -15,7 +15,7 @@
 
 namespace ec::image {
 
-// Larger pictures are refused: their size alone would exhaust memory.
+// Larger images are refused: their size alone would exhaust memory.
 inline constexpr int64_t kMaxPixels = int64_t{1} << 26;
 inline constexpr int64_t kMaxSide = 65535;
 

@@ -13,7 +13,7 @@
 namespace ec::image {
 namespace {
 
-// A progressive file may ask for any number of passes over the picture; honest ones have about ten.
+// A progressive file may ask for any number of passes over the image; honest ones have about ten.
 constexpr int kMaxScans = 200;
 
 struct Decoder {
@@ -22,7 +22,7 @@ struct Decoder {
   jpeg_progress_mgr progress{};
   std::jmp_buf escape{};
   char message[JMSG_LENGTH_MAX] = "";
-  bool damaged = false;  // decoded, but part of the picture is invented
+  bool damaged = false;  // decoded, but part of the image is invented
 
   Decoder() = default;
   Decoder(const Decoder&) = delete;
@@ -38,7 +38,7 @@ Decoder& decoder_of(j_common_ptr info) { return *static_cast<Decoder*>(info->cli
   std::longjmp(decoder.escape, 1);
 }
 
-// Harmless oddities of real encoders pass; missing or broken picture data does not.
+// Harmless oddities of real encoders pass; missing or broken image data does not.
 void take_warning(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -124,7 +124,7 @@ Result<Image> decode_jpeg(std::span<const std::byte> file) {
     return jpeg_error(decoder);
   EC_TRY(Image image, allocate(decoder.info.image_width, decoder.info.image_height));
   Buffer row = Buffer::allocate(static_cast<size_t>(image.width) * 4);
-  if (!row.ok()) return Error(Code::OutOfMemory, "no memory to decode a picture");
+  if (!row.ok()) return Error(Code::OutOfMemory, "no memory to decode an image");
   if (!read_pixels(decoder, image.data(), reinterpret_cast<unsigned char*>(row.data())) ||
       decoder.damaged)
     return jpeg_error(decoder);

@@ -13,7 +13,7 @@
 namespace ec::image {
 namespace {
 
-// Memory that one compressed text or profile chunk may ask for; no picture needs them.
+// Memory that one compressed text or profile chunk may ask for; no image needs them.
 constexpr png_alloc_size_t kMaxChunkBytes = 8u << 20;
 
 struct Decoder {

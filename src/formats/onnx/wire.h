@@ -1,5 +1,5 @@
 // A thin layer over protozero: views instead of data_view, wire types checked before each read
-// (protozero only asserts them), exceptions turned into a Result at the edge.
+// (protozero only asserts them), exceptions converted to a Result at the edge.
 #pragma once
 
 #include <protozero/pbf_reader.hpp>

@@ -1,5 +1,5 @@
 // The builtin operators of TFLite by number and name. The schema keeps the number a plain integer:
-// files may hold numbers that no enumeration knows.
+// files may hold codes that no enumeration knows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class BuiltinOperator : int32_t {
 #undef EC_TFLITE_OPERATOR
 };
 
-// "CONV_2D"; empty for numbers without a name.
+// "CONV_2D"; empty for codes without a name.
 constexpr std::string_view builtin_name(int32_t number) {
   switch (number) {
 #define EC_TFLITE_OPERATOR(value, name, version, options) \

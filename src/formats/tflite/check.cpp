@@ -118,41 +118,41 @@ class Checker {
 
   // --- operators
   // ----------------------------------------------------------------------------------
-  struct Place {
+  struct FaultLocation {
     std::string node, type;
   };
 
-  Place place_of(const SubGraph& graph, const Operator& op, uint32_t number) const {
-    Place place{"operator " + std::to_string(number), {}};
+  FaultLocation location_of(const SubGraph& graph, const Operator& op, uint32_t number) const {
+    FaultLocation location{"operator " + std::to_string(number), {}};
     if (op.opcode_index() < size_of(model_.operator_codes()))
-      place.type = operator_name(file_.code_of(op));
+      location.type = operator_name(file_.code_of(op));
     if (size_of(op.outputs()) > 0 && is_tensor(graph, op.outputs()->Get(0))) {
       const auto i = static_cast<flatbuffers::uoffset_t>(op.outputs()->Get(0));
       const std::string_view name = text_of(graph.tensors()->Get(i)->name());
-      if (!name.empty()) place.node = printable(name);
+      if (!name.empty()) location.node = printable(name);
     }
-    return place;
+    return location;
   }
 
-  void fault_at(const Place& place, Code code, std::string message) {
+  void fault_at(const FaultLocation& location, Code code, std::string message) {
     sink_.report(Error(code, std::move(message))
-                     .node(place.node, place.type)
+                     .node(location.node, location.type)
                      .hint("the file breaks the rules of its format: export or copy it again"));
   }
 
   void check_operator(const SubGraph& graph, const Operator& op, uint32_t number) {
-    const Place place = place_of(graph, op, number);
+    const FaultLocation location = location_of(graph, op, number);
     if (op.opcode_index() >= size_of(model_.operator_codes()))
-      return fault_at(place, Code::CorruptFile,
+      return fault_at(location, Code::CorruptFile,
                       "operator code " + std::to_string(op.opcode_index()) + " does not exist");
     const auto check = [&](const Indices* list, bool optional, const char* what) {
       if (size_of(list) > kMaxListLength)
-        return fault_at(place, Code::TooLarge,
+        return fault_at(location, Code::TooLarge,
                         "the operator has " + std::to_string(size_of(list)) + " " + what + "s");
       for (uint32_t i = 0; i < size_of(list); ++i) {
         const int32_t tensor = list->Get(i);
         if (is_tensor(graph, tensor) || (optional && tensor == -1)) continue;
-        fault_at(place, Code::CorruptFile,
+        fault_at(location, Code::CorruptFile,
                  std::string(what) + " " + std::to_string(i) + " is tensor " +
                      std::to_string(tensor) + ", which does not exist");
       }
@@ -160,32 +160,32 @@ class Checker {
     // Lists may be shared; hostile files share long ones among many operators.
     indices_ += size_of(op.inputs()) + size_of(op.outputs()) + size_of(op.intermediates());
     if (indices_ > file_.file().size() + 10'000)
-      return fault_at(place, Code::TooLarge,
+      return fault_at(location, Code::TooLarge,
                       "the operators have more operands than the file bytes");
     check(op.inputs(), true, "input");
     check(op.outputs(), false, "output");
     check(op.intermediates(), true, "intermediate");
-    check_options(op, place);
+    check_options(op, location);
   }
 
-  void check_options(const Operator& op, const Place& place) {
+  void check_options(const Operator& op, const FaultLocation& location) {
     const OperatorCode& code = file_.code_of(op);
     const OperatorInfo* info = find_operator(builtin_code(code));
     const BuiltinOptions given = op.builtin_options_type();
     if (info != nullptr && info->options != BuiltinOptions::NONE && given != info->options &&
         given != BuiltinOptions::NONE)
-      fault_at(place, Code::BadAttribute,
+      fault_at(location, Code::BadAttribute,
                std::string(info->name) + " carries options of another operator (number " +
                    std::to_string(static_cast<int>(given)) + " where " +
                    EnumNameBuiltinOptions(info->options) + " belong)");
     if (given != BuiltinOptions::NONE && op.builtin_options() == nullptr)
-      fault_at(place, Code::CorruptFile, "the operator's options are missing");
+      fault_at(location, Code::CorruptFile, "the operator's options are missing");
     if (op.large_custom_options_offset() > 1 &&
         !inside(op.large_custom_options_offset(), op.large_custom_options_size()))
-      fault_at(place, Code::CorruptFile, "the options lie outside the file");
+      fault_at(location, Code::CorruptFile, "the options lie outside the file");
     for (const uint32_t called : file_.called_subgraphs(op))
       if (called >= model_.subgraphs()->size())
-        fault_at(place, Code::CorruptFile,
+        fault_at(location, Code::CorruptFile,
                  "subgraph " + std::to_string(static_cast<int32_t>(called)) + " does not exist");
   }
 
@@ -199,26 +199,26 @@ class Checker {
     }
     const auto at = [](int32_t i) { return static_cast<size_t>(i); };
     for (uint32_t i = 0; i < size_of(graph.inputs()); ++i) defined[at(graph.inputs()->Get(i))] = 1;
-    const auto read = [&](const Indices* list, const Place& place) {
+    const auto read = [&](const Indices* list, const FaultLocation& location) {
       for (uint32_t i = 0; i < size_of(list); ++i) {
         const int32_t tensor = list->Get(i);
         if (tensor < 0 || defined[at(tensor)] != 0) continue;
         defined[at(tensor)] = 1;  // once is enough
-        fault_at(place, Code::UndefinedName,
+        fault_at(location, Code::UndefinedName,
                  tensor_label(graph, tensor) + " is read before any operator computes it");
       }
     };
     for (uint32_t i = 0; i < size_of(graph.operators()); ++i) {
       const Operator& op = *graph.operators()->Get(i);
-      const Place place = place_of(graph, op, i);
+      const FaultLocation location = location_of(graph, op, i);
       // Custom operators list scratch memory among their inputs.
       if (builtin_code(file_.code_of(op)) != static_cast<int32_t>(BuiltinOperator::CUSTOM))
-        read(op.inputs(), place);
+        read(op.inputs(), location);
       for (uint32_t o = 0; o < size_of(op.outputs()); ++o) {
         const int32_t tensor = op.outputs()->Get(o);
         if (defined[at(tensor)] != 0)
           fault_at(
-              place, Code::DuplicateName,
+              location, Code::DuplicateName,
               tensor_label(graph, tensor) + " is computed twice, or is an input or a constant");
         defined[at(tensor)] = 1;
       }

@@ -23,7 +23,7 @@ class Archive {
   // An unpacked record whose checksum is verified. Records of code and pickles only: the size is
   // bounded, whatever the archive claims.
   Result<Blob> read(std::string_view record) const;
-  // A stored record as a part of the file; like PyTorch this does not read it for its checksum, so
+  // A stored record as a slice of the file; like PyTorch this does not read it for its checksum, so
   // weights stay on disk until they are used.
   Result<Blob> map(std::string_view record) const;
   // As read(), for text.

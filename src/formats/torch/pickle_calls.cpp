@@ -1,5 +1,5 @@
-// What a pickle asks to look up, to build and to call: the few things that a model needs are turned
-// into records, the rest is refused.
+// What a pickle asks to look up, to build and to call: the few things that a model needs are
+// converted into records, the rest is refused.
 #include <fmt/format.h>
 
 #include "formats/torch/pickle_machine.h"

@@ -1,5 +1,5 @@
 // Tensors of a pickle: element types, strided views of storages, quantisation. Weights that stand
-// in the file as the IR wants them (row-major, little endian) are parts of the file, not copies.
+// in the file as the IR wants them (row-major, little endian) are slices of the file, not copies.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ struct StridedView {
 };
 
 bool is_row_major(std::span<const int64_t> sizes, std::span<const int64_t> strides);
-// The view's elements in row-major order: a part of the storage, or a copy that is taken from the
+// The view's elements in row-major order: a slice of the storage, or a copy that is taken from the
 // budget (bytes), because strides of zero can make a huge tensor of a small file.
 Result<Blob> row_major_bytes(const StridedView& view, size_t& budget);
 

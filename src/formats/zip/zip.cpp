@@ -167,7 +167,7 @@ Result<Archive> Archive::open(Blob blob) {
     entry.name = file.text(at + kCentralSize, name_length);
     if (leaves_archive(entry.name))
       return corrupt(
-          fmt::format("entry '{}' names a place outside the archive", printable(entry.name)));
+          fmt::format("entry '{}' names a path outside the archive", printable(entry.name)));
     EC_CHECK_OK(read_zip64(file, at + kCentralSize + name_length, extra_length, entry));
     at += total;
     archive.entries_.push_back(std::move(entry));

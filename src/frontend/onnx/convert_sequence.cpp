@@ -118,34 +118,34 @@ Status concat_from_sequence(NodeContext& ctx) {
   return ctx.finish(OpKind::Concat, tensors, attrs);
 }
 
-// The parts of a split: how many, and their sizes as an operand.
-struct Parts {
+// The pieces of a split: how many, and their sizes as an operand.
+struct SplitSizes {
   size_t count = 0;
   ec::Tensor* sizes = nullptr;
 };
 
-Result<Parts> chunks(NodeContext& ctx, const Dim& length, int64_t chunk) {
-  constexpr int64_t kMaxParts = 4096;
+Result<SplitSizes> chunks(NodeContext& ctx, const Dim& length, int64_t chunk) {
+  constexpr int64_t kMaxPieces = 4096;
   if (!length.is_static())
     return ctx.fail(Code::DynamicShape, "the size of the split dimension is not known");
-  if (chunk < 1 || length.size() / chunk > kMaxParts)
+  if (chunk < 1 || length.size() / chunk > kMaxPieces)
     return ctx.fail(Code::BadValue, "cannot split " + length.text() + " elements into chunks of " +
                                         std::to_string(chunk));
   std::vector<int64_t> sizes;
   for (int64_t at = 0; at < length.size(); at += chunk)
     sizes.push_back(std::min(chunk, length.size() - at));
-  return Parts{sizes.size(), ctx.ints(sizes)};
+  return SplitSizes{sizes.size(), ctx.ints(sizes)};
 }
 
 // Listed sizes, chunks of one size, or single elements.
-Result<Parts> parts_of(NodeContext& ctx, const Dim& length) {
+Result<SplitSizes> split_sizes(NodeContext& ctx, const Dim& length) {
   if (!ctx.has(1)) return chunks(ctx, length, 1);
   EC_TRY(const size_t rank, ctx.rank(1));
   if (rank == 1 && ctx.in(1)->type().is_static())
-    return Parts{static_cast<size_t>(*ctx.in(1)->type().num_elements()), ctx.in(1)};
+    return SplitSizes{static_cast<size_t>(*ctx.in(1)->type().num_elements()), ctx.in(1)};
   EC_TRY(const std::vector<int64_t> given, ctx.need_ints(1, "split"));
   if (rank == 0) return chunks(ctx, length, given[0]);
-  return Parts{given.size(), ctx.in(1)};
+  return SplitSizes{given.size(), ctx.in(1)};
 }
 
 Status split_to_sequence(NodeContext& ctx) {
@@ -158,10 +158,11 @@ Status split_to_sequence(NodeContext& ctx) {
     return ctx.fail(Code::BadValue, "axis " + std::to_string(attrs.axis) + " is out of range");
   if (attrs.axis < 0) attrs.axis += r;
   const Dim length = (*ctx.in(0)->shape())[static_cast<size_t>(attrs.axis)];
-  EC_TRY(const Parts parts, parts_of(ctx, length));
+  EC_TRY(const SplitSizes pieces, split_sizes(ctx, length));
   Items items;
-  if (parts.count > 0) {
-    EC_TRY(Operation * op, ctx.add_op(OpKind::Split, {ctx.in(0), parts.sizes}, attrs, parts.count));
+  if (pieces.count > 0) {
+    EC_TRY(Operation * op,
+           ctx.add_op(OpKind::Split, {ctx.in(0), pieces.sizes}, attrs, pieces.count));
     for (ec::Tensor* part : op->outputs()) {
       if (!ctx.has(1) && !keep) {
         EC_TRY(part, ctx.add(OpKind::Squeeze, {part, ctx.ints({attrs.axis})}));

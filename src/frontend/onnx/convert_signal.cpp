@@ -19,10 +19,10 @@ Status stft(NodeContext& ctx) {
   StftAttrs attrs;
   attrs.onesided = ctx.attr_bool("onesided", true);
   std::vector<ec::Tensor*> inputs = ctx.tensors();
-  // Real signals without the dimension of real and imaginary part, which ONNX Runtime takes too.
+  // Real signals without the dimension for real and imaginary values, which ONNX Runtime takes too.
   if (inputs[0]->shape() && inputs[0]->shape()->rank() == 2) {
-    constexpr int64_t kParts[] = {2};
-    EC_TRY(inputs[0], ctx.unsqueeze(inputs[0], kParts));
+    constexpr int64_t kLastOfThree[] = {2};
+    EC_TRY(inputs[0], ctx.unsqueeze(inputs[0], kLastOfThree));
   }
   return ctx.finish(OpKind::Stft, std::move(inputs), attrs);
 }

@@ -71,7 +71,7 @@ class Scope {
   // Up to a few thousand names that can be read here, sorted: for messages.
   std::vector<std::string_view> known_names() const;
   void bind(std::string_view name, Binding binding) { names_[name] = std::move(binding); }
-  // Of this scope only; null when not defined here.
+  // Looks in this scope only; null when the name is not defined here.
   Binding* find(std::string_view name) {
     const auto it = names_.find(name);
     return it == names_.end() ? nullptr : &it->second;

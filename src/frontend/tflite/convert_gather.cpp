@@ -55,7 +55,7 @@ Status gather_nd(OpContext& ctx) {
   return ctx.finish(OpKind::GatherNd, {ctx.in(0), indices}, GatherNdAttrs{});
 }
 
-// Updates of one place add up.
+// Updates with the same index add up.
 Status scatter_nd(OpContext& ctx) {
   EC_TRY(ec::Tensor * shape, ctx.as_i64(2));
   EC_TRY(ec::Tensor * zeros, ctx.add(OpKind::Fill, {shape, ctx.scalar(ctx.dtype(1), 0.0)}));
@@ -65,7 +65,7 @@ Status scatter_nd(OpContext& ctx) {
   return ctx.finish(OpKind::ScatterNd, {zeros, indices, ctx.in(1)}, attrs);
 }
 
-// embedding_lookup(ids, table): rows of the table; integer tables give real numbers.
+// embedding_lookup(ids, table): rows of the table; integer tables give real values.
 Status embedding_lookup(OpContext& ctx) {
   GatherAttrs attrs;
   EC_TRY(ec::Tensor * rows, ctx.add(OpKind::Gather, {ctx.in(1), ctx.in(0)}, attrs));

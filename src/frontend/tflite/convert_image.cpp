@@ -30,7 +30,7 @@ Status resize_nearest(OpContext& ctx) {
   ResizeAttrs attrs;
   attrs.mode = ResizeMode::Nearest;
   attrs.coordinates = coordinates(options);
-  // floor((x + 0.5) * scale) is the half-pixel place rounded up at halves.
+  // floor((x + 0.5) * scale) is the half-pixel coordinate rounded up at halves.
   attrs.nearest = attrs.coordinates == CoordinateMode::Asymmetric ? NearestMode::Floor
                                                                   : NearestMode::RoundPreferCeil;
   return resize(ctx, attrs);
@@ -57,7 +57,7 @@ Status batch_blocks(OpContext& ctx) {
   return ctx.finish(kKind, {ctx.in(0), block, pairs});
 }
 
-// The selected boxes, as many as asked for: unused places hold 0.
+// The selected boxes, as many as asked for: unused entries hold 0.
 Status non_max_suppression(OpContext& ctx) {
   const bool soft = ctx.num_inputs() > 5;
   if (soft) {

@@ -1,4 +1,4 @@
-// Conversions between types and between numbers and their stored forms.
+// Conversions between types and between real values and stored integers.
 #include "frontend/tflite/complex.h"
 #include "frontend/tflite/table.h"
 

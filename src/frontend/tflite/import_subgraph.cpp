@@ -286,7 +286,7 @@ std::optional<std::vector<ec::Tensor*>> Importer::inline_subgraph(
     uint32_t subgraph, ec::Graph& graph, bool is_main, const std::vector<ec::Tensor*>& inputs) {
   const SubGraph& source = file_->subgraph(subgraph);
   const size_t before = errors_;
-  operations_ += size_of(source.tensors()) / 16;  // their table is work, too
+  operations_ += size_of(source.tensors()) / 16;  // tensors without operations take time, too
   if (!count_operation(Location(std::string(text_of(source.name()).substr(0, 100)))))
     return std::nullopt;
   Scope scope(graph, source, is_main);

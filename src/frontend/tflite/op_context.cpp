@@ -247,7 +247,7 @@ Result<ec::Tensor*> OpContext::permuted_input(size_t i, const std::vector<int64_
   if (data.size() != bytes) return fail(Code::OutOfMemory, "no memory to turn the weights");
   std::string name = tensor->name();
   if (tensor->uses().empty() && !graph().is_output(tensor)) {
-    // The turned constant is the only form that is needed, so it keeps the name.
+    // The transposed constant is the only form that is needed, so it keeps the name.
     scope_.values[static_cast<size_t>(input_index(i))] = nullptr;
     std::replace(inputs_.begin(), inputs_.end(), tensor, static_cast<ec::Tensor*>(nullptr));
     graph().erase(tensor);

@@ -22,7 +22,7 @@ struct Scope {
   const SubGraph& source;
   const bool is_main;  // operations land in the model's own graph, not in a nested one
   std::vector<ec::Tensor*> values;
-  std::vector<bool> poisoned;  // the producer failed; said already
+  std::vector<bool> poisoned;  // the producer failed; already reported
   std::map<int32_t, std::string>
       handles;  // tensors that stand for variables, by the variable's key
 

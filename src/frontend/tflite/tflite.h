@@ -18,7 +18,7 @@ const Frontend& tflite_frontend();
 Result<std::unique_ptr<Graph>> import_tflite(const Blob& file, const std::filesystem::path& path,
                                              const ImportOptions& options, DiagnosticSink& sink);
 
-// The builtin operators that the importer converts, in order of their numbers.
+// The builtin operators that the importer converts, in order of their codes.
 std::vector<std::string_view> tflite_operators();
 
 }  // namespace ec

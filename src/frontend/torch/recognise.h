@@ -13,7 +13,7 @@ bool is_torch_export(std::span<const std::byte> content);
 // A TorchScript archive: a ZIP file with code and constants.
 bool is_torchscript(std::span<const std::byte> content);
 
-// Files of PyTorch that cannot be compiled: checkpoints, archives that lack parts, mobile formats.
+// Files of PyTorch that cannot be compiled: checkpoints, incomplete archives, mobile formats.
 std::optional<DetectedFormat> explain_torch_file(const ModelSource& source);
 
 }  // namespace ec

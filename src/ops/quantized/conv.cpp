@@ -76,9 +76,9 @@ struct Source {
 template <class F>
 void find_sources(const Geometry& g, int64_t at, F&& source, std::vector<Source>& out) {
   out.clear();
-  std::vector<int64_t> place(g.outputs.size());
-  for (size_t d = place.size(); d-- > 0;) {
-    place[d] = at % g.outputs[d];
+  std::vector<int64_t> position(g.outputs.size());
+  for (size_t d = position.size(); d-- > 0;) {
+    position[d] = at % g.outputs[d];
     at /= g.outputs[d];
   }
   if (g.taps() == 0) return;
@@ -86,8 +86,8 @@ void find_sources(const Geometry& g, int64_t at, F&& source, std::vector<Source>
   int64_t tap = 0;
   do {
     int64_t pixel = 0;
-    for (size_t d = 0; d < place.size() && pixel >= 0; ++d) {
-      const int64_t coordinate = source(d, place[d], walker.index()[d]);
+    for (size_t d = 0; d < position.size() && pixel >= 0; ++d) {
+      const int64_t coordinate = source(d, position[d], walker.index()[d]);
       pixel = coordinate < 0 ? -1 : pixel * g.inputs[d] + coordinate;
     }
     if (pixel >= 0) out.push_back({pixel, tap});

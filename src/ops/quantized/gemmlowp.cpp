@@ -123,7 +123,7 @@ Multiplier inverse_sqrt(int32_t x) {
   constexpr int32_t kThreeHalves = (1 << 28) + (1 << 27), kHalfRoot2 = 1518500250;
   int32_t y = 1 << 28;
   for (int i = 0; i < 5; ++i) {
-    // Products of numbers with three integer bits each have six and nine of them.
+    // Products of values with three integer bits each have six and nine of them.
     const int32_t cube = multiply_by_power_of_two(doubling_high_mul(doubling_high_mul(y, y), y), 6);
     const int32_t difference =
         wrapping(int64_t{doubling_high_mul(kThreeHalves, y)} - doubling_high_mul(half_input, cube));

@@ -28,9 +28,9 @@ struct Stack {
   int64_t size() const { return rows * columns; }
 };
 
-// Every matrix of the stack turned round.
+// Every matrix of the stack transposed.
 template <class T>
-std::vector<T> turned(const std::vector<T>& v, int64_t rows, int64_t columns) {
+std::vector<T> transposed_stack(const std::vector<T>& v, int64_t rows, int64_t columns) {
   std::vector<T> out(v.size());
   const int64_t size = rows * columns;
   for (size_t first = 0; size > 0 && first < v.size(); first += static_cast<size_t>(size))
@@ -73,7 +73,7 @@ class Product {
     if (ctx_.output(0).count() == 0) return {};
     EC_TRY(const int32_t zero_point, weight_zero_point(ctx_, 1));
     weights_ = centred(ctx_.input(1), zero_point);
-    if (!b_.transposed) weights_ = turned(weights_, b_.rows, b_.columns);
+    if (!b_.transposed) weights_ = transposed_stack(weights_, b_.rows, b_.columns);
     return is_hybrid(ctx_) ? run_hybrid() : run_integer();
   }
 
@@ -103,7 +103,7 @@ class Product {
                                request_.act_beta, true, request_.fully_connected}));
     EC_TRY(const Params in, input_params(ctx_, 0));
     std::vector<int16_t> x = centred(ctx_.input(0), in.zero_point);
-    if (a_.transposed) x = turned(x, a_.columns, a_.rows);
+    if (a_.transposed) x = transposed_stack(x, a_.columns, a_.rows);
     with_stored_type(ctx_.output(0).dtype, [&](auto type) {
       using T = decltype(type);
       T* y = ctx_.output(0).as<T>().data();
@@ -125,7 +125,7 @@ class Product {
                                                           request_.act_alpha, request_.act_beta));
     std::vector<float> values(static_cast<size_t>(ctx_.input(0).count()));
     load<float>(ctx_.input(0), values);
-    if (a_.transposed) values = turned(values, a_.columns, a_.rows);
+    if (a_.transposed) values = transposed_stack(values, a_.columns, a_.rows);
     std::vector<float> bias;
     if (ctx_.has(2)) {
       bias.resize(static_cast<size_t>(ctx_.input(2).count()));

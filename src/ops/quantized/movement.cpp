@@ -38,7 +38,7 @@ struct ResizeDim {
   }
 };
 
-// The same in floats, for u8.
+// The same positions and weights in floats, which TFLite uses for u8.
 struct FloatResizeDim {
   float scale = 1.0f;
   int64_t input = 1;

@@ -168,9 +168,9 @@ Status avg_pool(KernelContext& ctx) {
       do {
         int64_t pixel = 0;
         for (size_t d = 0; d < windows.size() && pixel >= 0; ++d) {
-          const int64_t place = walker.index()[d] * windows[d].stride - windows[d].pad_begin +
-                                taps.index()[d] * windows[d].dilation;
-          pixel = place < 0 || place >= inputs[d] ? -1 : pixel * inputs[d] + place;
+          const int64_t coordinate = walker.index()[d] * windows[d].stride - windows[d].pad_begin +
+                                     taps.index()[d] * windows[d].dilation;
+          pixel = coordinate < 0 || coordinate >= inputs[d] ? -1 : pixel * inputs[d] + coordinate;
         }
         if (pixel >= 0) pixels.push_back(pixel);
       } while (taps.next());

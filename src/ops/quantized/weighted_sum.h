@@ -38,7 +38,7 @@ Acc dot(const int16_t* a, const int16_t* b, int64_t count) {
 // clamped to the activation's range.
 struct OutputStage {
   std::vector<Multiplier> factors;  // one, or one per channel
-  std::vector<double> reals;        // the same as numbers, where TFLite's reference rounds those
+  std::vector<double> reals;  // the same as real factors, where TFLite's reference rounds those
   std::vector<int64_t> bias;        // one per channel, or none
   int32_t zero_point = 0;
   Range range{};

@@ -93,8 +93,8 @@ std::vector<bool> MinCut::reaches_sink() const {
 std::vector<bool> MinCut::solve() {
   while (label_levels()) block_flow();
   // Between what the source still reaches and what still reaches the sink lie nodes that may be on
-  // either side. Replacement of them that touch the source's side join it: parts that do not touch each
-  // other are free to choose one by one.
+  // either side. Those connected to the source's side join it; connected components that do not
+  // touch each other are decided one by one.
   std::vector<bool> on_source_side(first_.size());
   std::vector<int> queue;
   for (size_t i = 0; i < first_.size(); ++i) {

@@ -67,7 +67,7 @@ bool is_spatial_view(const Operation* op) {
   if (!is_view(op) || has_quant(op) || !has_layout(op->input(0)) || !has_layout(op->output()))
     return false;
   const Shape &x = *op->input(0)->shape(), &y = *op->output()->shape();
-  // With at most the batch open, one constant shape says it.
+  // With at most the batch open, one constant shape expresses it.
   for (size_t i = 1; i < y.rank(); ++i)
     if (!y[i].is_static()) return false;
   return x[0].same_size(y[0]) && x[1].same_size(y[1]);
@@ -107,7 +107,7 @@ Form Plan::form_of(const Operation* op) const {
   }
   if (!has_layout(op->input(0)) && !has_layout(op->output())) return Form::Fixed;
   if (const auto layout = layout_of(op)) {
-    // Places in memory are what the second result of max_pool holds.
+    // The second result of max_pool holds indices into memory, which depend on the layout.
     if (*layout == wanted_ || op->outputs().size() != 1 || !has_layout(op->input(0)))
       return Form::Fixed;
     const auto& quant = op->output()->type().quant;
@@ -203,8 +203,8 @@ bool Plan::is_permuted(const Tensor* tensor) const {
 
 namespace {
 
-// Elements that a transpose of the tensor moves; a trifle when it is a reshape, which moves nothing
-// and is an operation all the same.
+// Elements that a transpose of the tensor moves; one when it is a reshape, which moves nothing
+// but is an operation all the same.
 int64_t transpose_cost(const Tensor* tensor, const Perm& perm) {
   constexpr int64_t kReshape = 2;
   if (tensor->is_constant()) return 0;

@@ -10,7 +10,7 @@
 
 namespace ec::layout {
 
-// How an operation takes part.
+// How the layout pass treats an operation.
 enum class Form : uint8_t {
   Fixed,      // operands and results in the source's order
   Flexible,   // has a permuted form (permute.h)
@@ -66,10 +66,10 @@ class Plan {
 
 // Tensors that may be permuted: [N, C, spatial...].
 bool has_layout(const Tensor* tensor);
-std::optional<Layout> layout_of(const Operation* op);  // of operations with the attribute
+std::optional<Layout> layout_of(const Operation* op);  // nothing without the attribute
 void set_layout(Attrs& attrs, Layout layout);
 
-// The parts of a shuffle that begins with view `op`; nothing when it is none.
+// The operations of a shuffle that begins with view `op`; nothing when it begins none.
 struct ShuffleChain {
   Operation* split = nullptr;
   Operation* transpose = nullptr;

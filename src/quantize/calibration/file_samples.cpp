@@ -31,7 +31,7 @@ class FileSource final : public SampleSource {
 
   size_t size() const override { return samples_.size(); }
 
-  bool holds_pictures() const override {
+  bool holds_images() const override {
     return std::none_of(samples_.begin(), samples_.end(), [](const FileSample& sample) {
       return holds_arrays(file_kind(sample.values[0].path));
     });
@@ -84,8 +84,8 @@ class FileSource final : public SampleSource {
     const ModelInput& input = inputs_[location.input];
     if (!holds_arrays(file_kind(location.path))) {
       EC_TRY(const ImageForm form, image_form(input, preprocessing_));
-      EC_TRY(const image::Image picture, image::load(location.path));
-      return preprocess(picture, form, preprocessing_);
+      EC_TRY(const image::Image source_image, image::load(location.path));
+      return preprocess(source_image, form, preprocessing_);
     }
     OpenArray& open = open_[location.input];
     if (open.path != location.path || open.name != location.array || open.item != location.item) {

@@ -40,13 +40,13 @@ Status check_channel_values(std::string_view option, const std::vector<double>& 
       .hint("give one value, or one for each channel");
 }
 
-Result<image::Image> fit_size(const image::Image& picture, const ImageForm& form,
+Result<image::Image> fit_size(const image::Image& source_image, const ImageForm& form,
                               const Preprocessing& preprocessing) {
   if (preprocessing.resize == ResizeMode::Stretch)
-    return resample(picture, form.width, form.height);
-  // The picture must cover the input in both directions, and its shorter side is the asked one.
-  const double width = static_cast<double>(picture.width);
-  const double height = static_cast<double>(picture.height);
+    return resample(source_image, form.width, form.height);
+  // The image must cover the input in both directions, and its shorter side is the asked one.
+  const double width = static_cast<double>(source_image.width);
+  const double height = static_cast<double>(source_image.height);
   double scale =
       std::max(static_cast<double>(form.width) / width, static_cast<double>(form.height) / height);
   if (preprocessing.shorter_side > 0)
@@ -58,11 +58,12 @@ Result<image::Image> fit_size(const image::Image& picture, const ImageForm& form
   const int64_t to_width = sized(width, form.width), to_height = sized(height, form.height);
   if (to_width * to_height > image::kMaxPixels || to_width > image::kMaxSide ||
       to_height > image::kMaxSide)
-    return Error(Code::TooLarge, fmt::format("a picture of {} x {} pixels would be enlarged to "
-                                             "{} x {}",
-                                             picture.width, picture.height, to_width, to_height))
-        .hint("leave the picture out, or use --resize stretch");
-  EC_TRY(const image::Image resized, resample(picture, to_width, to_height));
+    return Error(Code::TooLarge,
+                 fmt::format("an image of {} x {} pixels would be enlarged to "
+                             "{} x {}",
+                             source_image.width, source_image.height, to_width, to_height))
+        .hint("leave the image out, or use --resize stretch");
+  EC_TRY(const image::Image resized, resample(source_image, to_width, to_height));
   return center_crop(resized, form.width, form.height);
 }
 
@@ -73,9 +74,9 @@ uint8_t grey_of(const uint8_t* rgb) {
 
 // Calls put(channel, row-major position, pixel) for every sample of the input.
 template <class Put>
-void for_each_sample(const image::Image& picture, const ImageForm& form, ColorOrder color,
+void for_each_sample(const image::Image& source_image, const ImageForm& form, ColorOrder color,
                      Put&& put) {
-  const uint8_t* rgb = picture.rgb().data();
+  const uint8_t* rgb = source_image.rgb().data();
   const size_t count = static_cast<size_t>(form.width * form.height);
   for (size_t i = 0; i < count; ++i, rgb += 3) {
     if (form.channels == 1) {
@@ -87,13 +88,13 @@ void for_each_sample(const image::Image& picture, const ImageForm& form, ColorOr
 }
 
 template <class T, class Convert>
-void fill_batch(const image::Image& picture, const ImageForm& form, ColorOrder color,
+void fill_batch(const image::Image& source_image, const ImageForm& form, ColorOrder color,
                 Buffer& buffer, Convert&& convert) {
   T* out = reinterpret_cast<T*>(buffer.data());
   const auto channels = static_cast<size_t>(form.channels);
   const auto area = static_cast<size_t>(form.width * form.height);
   const bool first = form.layout == Layout::ChannelsFirst;
-  for_each_sample(picture, form, color, [&](size_t c, size_t i, uint8_t pixel) {
+  for_each_sample(source_image, form, color, [&](size_t c, size_t i, uint8_t pixel) {
     out[first ? c * area + i : i * channels + c] = convert(c, pixel);
   });
   for (int64_t b = 1; b < form.batch; ++b)
@@ -140,7 +141,7 @@ Result<ImageForm> image_form(const ModelInput& input, const Preprocessing& prepr
   form.shape = input.type.shape->sizes();
   const size_t rank = form.shape.size();
   if (rank != 3 && rank != 4)
-    return Error(Code::BadCalibrationData, who + ": pictures cannot serve it")
+    return Error(Code::BadCalibrationData, who + ": images cannot serve it")
         .hint("give its values as .npy or .npz files");
   if (rank == 4) form.batch = form.shape[0];
   const std::span<const int64_t> sizes = std::span(form.shape).subspan(rank - 3);
@@ -156,19 +157,19 @@ Result<ImageForm> image_form(const ModelInput& input, const Preprocessing& prepr
   form.width = sizes[first ? 2 : 1];
   if (!is_channel_count(form.channels))
     return Error(Code::BadCalibrationData,
-                 fmt::format("{}: {} channels where pictures have 1 or 3", who, form.channels))
+                 fmt::format("{}: {} channels where images have 1 or 3", who, form.channels))
         .hint("check --input-layout, or give the values as .npy files");
   if (form.height <= 0 || form.width <= 0 || form.batch <= 0 || form.height > image::kMaxSide ||
       form.width > image::kMaxSide)
-    return Error(Code::BadCalibrationData, who + ": not the size of a picture");
+    return Error(Code::BadCalibrationData, who + ": not the size of an image");
   EC_CHECK_OK(check_channel_values("mean", preprocessing.mean, form.channels));
   EC_CHECK_OK(check_channel_values("std", preprocessing.std, form.channels));
   return form;
 }
 
-Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
+Result<Value> preprocess(const image::Image& source_image, const ImageForm& form,
                          const Preprocessing& preprocessing) {
-  EC_TRY(const image::Image fitted, fit_size(picture, form, preprocessing));
+  EC_TRY(const image::Image fitted, fit_size(source_image, form, preprocessing));
   const auto count = static_cast<size_t>(count_elements(form.shape));
   Buffer buffer = Buffer::allocate(count * element_size(form.dtype));
   if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory for a calibration sample");
@@ -191,7 +192,7 @@ Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
                        [](size_t, uint8_t pixel) { return static_cast<int8_t>(pixel - 128); });
   } else {
     return Error(Code::BadCalibrationData,
-                 fmt::format("pictures cannot serve an input of type {}", dtype_name(form.dtype)))
+                 fmt::format("images cannot serve an input of type {}", dtype_name(form.dtype)))
         .hint("give its values as .npy or .npz files");
   }
   return Value(form.dtype, form.shape, std::move(buffer).to_blob());

@@ -62,7 +62,7 @@ struct ImageForm {
 // do not fit the channels.
 Result<ImageForm> image_form(const ModelInput& input, const Preprocessing& preprocessing);
 // A batch above one repeats the image. Integer inputs (u8, i8) take pixels as they are.
-Result<Value> preprocess(const image::Image& picture, const ImageForm& form,
+Result<Value> preprocess(const image::Image& source_image, const ImageForm& form,
                          const Preprocessing& preprocessing);
 
 // --- the options as text ---

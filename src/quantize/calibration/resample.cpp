@@ -45,10 +45,10 @@ uint8_t to_pixel(float value) {
 }
 
 // Rows keep their number, columns go from `from` to taps.size().
-void resample_rows(const uint8_t* source, int64_t from, int64_t rows, const std::vector<Taps>& taps,
+void resample_rows(const uint8_t* rgb, int64_t from, int64_t rows, const std::vector<Taps>& taps,
                    uint8_t* out) {
   for (int64_t y = 0; y < rows; ++y) {
-    const uint8_t* row = source + y * from * 3;
+    const uint8_t* row = rgb + y * from * 3;
     for (const Taps& tap : taps) {
       float sum[3] = {0, 0, 0};
       const uint8_t* pixel = row + tap.first * 3;
@@ -59,12 +59,12 @@ void resample_rows(const uint8_t* source, int64_t from, int64_t rows, const std:
   }
 }
 
-void resample_columns(const uint8_t* source, int64_t row_bytes, const std::vector<Taps>& taps,
+void resample_columns(const uint8_t* rgb, int64_t row_bytes, const std::vector<Taps>& taps,
                       uint8_t* out) {
   std::vector<float> sum(static_cast<size_t>(row_bytes));
   for (const Taps& tap : taps) {
     std::fill(sum.begin(), sum.end(), 0.0f);
-    const uint8_t* row = source + tap.first * row_bytes;
+    const uint8_t* row = rgb + tap.first * row_bytes;
     for (const float weight : tap.weights) {
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += weight * static_cast<float>(row[i]);
       row += row_bytes;
@@ -75,32 +75,32 @@ void resample_columns(const uint8_t* source, int64_t row_bytes, const std::vecto
 
 Result<image::Image> allocate(int64_t width, int64_t height) {
   image::Image image{width, height, Buffer::allocate(static_cast<size_t>(width * height * 3))};
-  if (!image.pixels.ok()) return Error(Code::OutOfMemory, "no memory to resize a picture");
+  if (!image.pixels.ok()) return Error(Code::OutOfMemory, "no memory to resize an image");
   return image;
 }
 
 }  // namespace
 
-Result<image::Image> resample(const image::Image& picture, int64_t width, int64_t height) {
-  EC_TRY(image::Image wide, allocate(width, picture.height));
-  const uint8_t* source = picture.rgb().data();
-  if (width == picture.width)
-    std::memcpy(wide.data(), source, wide.pixels.size());
+Result<image::Image> resample(const image::Image& source, int64_t width, int64_t height) {
+  EC_TRY(image::Image wide, allocate(width, source.height));
+  const uint8_t* rgb = source.rgb().data();
+  if (width == source.width)
+    std::memcpy(wide.data(), rgb, wide.pixels.size());
   else
-    resample_rows(source, picture.width, picture.height, triangle_taps(picture.width, width),
+    resample_rows(rgb, source.width, source.height, triangle_taps(source.width, width),
                   wide.data());
-  if (height == picture.height) return wide;
+  if (height == source.height) return wide;
   EC_TRY(image::Image out, allocate(width, height));
-  resample_columns(wide.rgb().data(), width * 3, triangle_taps(picture.height, height), out.data());
+  resample_columns(wide.rgb().data(), width * 3, triangle_taps(source.height, height), out.data());
   return out;
 }
 
-Result<image::Image> center_crop(const image::Image& picture, int64_t width, int64_t height) {
+Result<image::Image> center_crop(const image::Image& source, int64_t width, int64_t height) {
   EC_TRY(image::Image out, allocate(width, height));
-  const int64_t left = (picture.width - width) / 2, top = (picture.height - height) / 2;
+  const int64_t left = (source.width - width) / 2, top = (source.height - height) / 2;
   for (int64_t y = 0; y < height; ++y)
     std::memcpy(out.data() + y * width * 3,
-                picture.rgb().data() + ((top + y) * picture.width + left) * 3,
+                source.rgb().data() + ((top + y) * source.width + left) * 3,
                 static_cast<size_t>(width * 3));
   return out;
 }

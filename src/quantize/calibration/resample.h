@@ -7,8 +7,8 @@
 
 namespace ec::quantize {
 
-Result<image::Image> resample(const image::Image& picture, int64_t width, int64_t height);
+Result<image::Image> resample(const image::Image& source, int64_t width, int64_t height);
 // The middle width x height pixels; requires an image at least as large.
-Result<image::Image> center_crop(const image::Image& picture, int64_t width, int64_t height);
+Result<image::Image> center_crop(const image::Image& source, int64_t width, int64_t height);
 
 }  // namespace ec::quantize

@@ -54,7 +54,7 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
         .file(folder.string());
   if (files.empty())
     return Error(Code::BadCalibrationData,
-                 fmt::format("the folder holds no pictures or arrays ({} entries seen)", seen))
+                 fmt::format("the folder holds no images or arrays ({} entries seen)", seen))
         .file(folder.string())
         .hint(
             "put .jpg, .png, .bmp, .ppm, .npy, .npz, .pt or .bin files there, in subfolders if you "

@@ -24,7 +24,7 @@ class RandomSource final : public SampleSource {
       : inputs_(std::move(inputs)), preprocessing_(std::move(preprocessing)) {}
 
   size_t size() const override { return tuning::kRandomSamples; }
-  bool holds_pictures() const override { return true; }
+  bool holds_images() const override { return true; }
   std::string name(size_t index) const override { return fmt::format("random[{}]", index); }
 
   Result<std::vector<Value>> read(size_t index) override {
@@ -33,7 +33,7 @@ class RandomSource final : public SampleSource {
       const uint64_t seed = index * inputs_.size() + i + 1;
       const Result<ImageForm> form = image_form(inputs_[i], preprocessing_);
       if (form.ok() && form->dtype == DType::F32) {
-        EC_TRY(Value value, noise_picture(*form, seed));
+        EC_TRY(Value value, noise_image(*form, seed));
         values.push_back(std::move(value));
         continue;
       }
@@ -45,14 +45,14 @@ class RandomSource final : public SampleSource {
   }
 
  private:
-  Result<Value> noise_picture(const ImageForm& form, uint64_t seed) const {
-    image::Image picture{form.width, form.height,
-                         Buffer::allocate(static_cast<size_t>(form.width * form.height * 3))};
-    if (!picture.pixels.ok()) return Error(Code::OutOfMemory, "no memory for a random picture");
+  Result<Value> noise_image(const ImageForm& form, uint64_t seed) const {
+    image::Image source_image{form.width, form.height,
+                              Buffer::allocate(static_cast<size_t>(form.width * form.height * 3))};
+    if (!source_image.pixels.ok()) return Error(Code::OutOfMemory, "no memory for a random image");
     RandomState random(seed);
-    for (std::byte& pixel : picture.pixels.bytes())
+    for (std::byte& pixel : source_image.pixels.bytes())
       pixel = static_cast<std::byte>(static_cast<uint8_t>(random.uniform() * 256));
-    return preprocess(picture, form, preprocessing_);
+    return preprocess(source_image, form, preprocessing_);
   }
 
   std::vector<ModelInput> inputs_;

@@ -22,7 +22,7 @@ class SampleSource {
   // For messages: a path, or a path and the index in its array.
   virtual std::string name(size_t index) const = 0;
   // Every sample is an image, which preprocessing turns into the input's value.
-  virtual bool holds_pictures() const { return false; }
+  virtual bool holds_images() const { return false; }
   // The class that the sample's file tells beside it; empty where it tells none. As it stands
   // there.
   virtual Result<std::optional<int64_t>> label(size_t index);

@@ -52,7 +52,7 @@ class Converter {
   bool simulated() const { return form_ == GraphForm::Simulated; }
 
   // --- the forms of a tensor ---------------------------------------------------------------------
-  // As in the source graph: floats, or whatever it was.
+  // The tensor with its type in the source graph: floats, or whatever it was.
   Result<Tensor*> plain_form(const Tensor* tensor) {
     if (tensor == nullptr) return static_cast<Tensor*>(nullptr);
     Tensor*& known = plain_[tensor->id()];
@@ -67,7 +67,7 @@ class Converter {
     return known;
   }
 
-  // As its producer gives it; null where that is not quantised.
+  // The tensor as its producer stores it; null where that is not quantised.
   Tensor* stored_form(const Tensor* tensor) const {
     const FormId form = plan_.stored_form(tensor);
     if (!params_[form]) return nullptr;

@@ -16,7 +16,7 @@ namespace ec::quantize {
 enum class GraphForm : uint8_t {
   // Operations on integer tensors that carry their parameters.
   Integer,
-  // The same numbers in floating point: every quantised tensor is rounded by quantize and
+  // The same values in floating point: every quantised tensor is rounded by quantize and
   // dequantize with explicit parameters, operations stay as they were (the QDQ form of ONNX).
   Simulated,
 };

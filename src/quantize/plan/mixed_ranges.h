@@ -13,7 +13,7 @@ struct RangeMix {
   const Tensor* smallest = nullptr;  // the operand that loses
   double narrow = 0, wide = 0;       // widths of the ranges
 };
-// Where operands that share one scale differ so much that the smallest has few steps left.
+// Finds operands that share one scale and differ so much that the smallest has few steps left.
 std::optional<RangeMix> mixed_ranges(const Operation& op, const Plan& plan,
                                      const CalibrationRun& run);
 

@@ -64,7 +64,7 @@ class Chooser {
     size_t count = 0;
     for (size_t c = 0; c < ideal_.size(); ++c) {
       if (channels.square[c] <= 0 || channels.gain[c] <= 0) continue;
-      // Where errors of the activation and of the weights behind are balanced.
+      // The factor at which the errors of the activation and of the weights behind it are balanced.
       ideal_[c] = std::pow(channels.square[c] / channels.gain[c], 0.25);
       sum += std::log(ideal_[c]);
       ++count;

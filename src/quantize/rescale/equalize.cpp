@@ -59,7 +59,7 @@ class Equalizer {
       gain[index.input[k]] += layer.importance[index.output[k]] * static_cast<double>(values[k]) *
                               static_cast<double>(values[k]);
     layer.rows = index.outputs;
-    // As one row: only the largest weight of all counts.
+    // With one scale, all weights form one row: only the largest counts.
     const bool merged = layer.per_tensor && !layer.depthwise;
     if (merged) {
       layer.importance = {std::accumulate(layer.importance.begin(), layer.importance.end(), 0.0)};

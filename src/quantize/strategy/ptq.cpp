@@ -87,8 +87,8 @@ Status report(QuantizeContext& context) {
   const QuantizeRequest& request = context.request;
   const Graph& graph = *context.graph;
   AccuracyReport& accuracy = context.report().accuracy;
-  // The same numbers as the graph of the result in another form: with a float tensor behind every
-  // quantised one, so that both runs can be compared layer by layer.
+  // The same values as in the graph of the result, in another form: with a float tensor behind
+  // every quantised one, so that both runs can be compared layer by layer.
   EC_TRY(const Conversion simulated, convert(graph, context.plan, context.params, context.weights,
                                              IoType::Float, GraphForm::Simulated));
   EC_TRY(accuracy, measure_accuracy(

@@ -86,7 +86,7 @@ bool may_adapt(const QuantizeContext& context) {
          adapting_cost(*context.graph, context.weights, {}) <= tuning::kAdaptCost;
 }
 
-// Where the rounding of weights makes a part of the noise.
+// Whether the rounding of weights causes a considerable share of the noise.
 Result<bool> adapting_may_help(QuantizeContext& context) {
   if (!may_adapt(context)) return false;
   EC_TRY(const std::vector<OutputError> exact,

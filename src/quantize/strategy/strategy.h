@@ -18,7 +18,6 @@ struct Step {
   std::string_view summary;  // for `edgecompile passes` and the documentation
   Status (*run)(QuantizeContext& context);
 };
-using StepInfo = Step;
 
 enum class SampleUse : uint8_t {
   Needed,    // ranges come from them

@@ -83,7 +83,7 @@ size_t count_from(const Json& json) {
   throw Json::out_of_range::create(401, "not a number of samples", &json);
 }
 
-// As calibrate() makes it: a file may say anything.
+// Whether the run is one that calibrate() could have made: a file may hold anything.
 bool is_sound(const CalibrationRun& run, const Graph& graph, const Plan& plan) {
   if (run.inputs.size() != graph.inputs().size()) return false;
   for (const Tensor* tensor : graph.tensors()) {
@@ -290,7 +290,7 @@ struct Measurements::Record {
       T value = read(answers[next++].at("value"));
       if (sound(value)) return value;
     } catch (const nlohmann::json::exception&) {
-      // As unsound as what can be read.
+      // A value that cannot be read is treated like an unsound one.
     }
     return corrupt().file(file);
   }

@@ -1,5 +1,5 @@
 // The measurements that a strategy made on samples, in order: recorded, and played back in place of
-// the samples. Strategies decide by these numbers alone, so that the same answers give the
+// the samples. Strategies decide by these values alone, so that the same answers give the
 // same result.
 #pragma once
 
@@ -39,9 +39,6 @@ class Measurements {
   // where it was not given.
   const std::string& data_option(const std::string& name) const;
   void set_data_option(const std::string& name, std::string value);
-  // The former names of these two, for callers that still use them.
-  const std::string& said(const std::string& name) const { return data_option(name); }
-  void say(const std::string& name, std::string value) { set_data_option(name, std::move(value)); }
 
   // Each calls `measure` and keeps the answer, or gives the next answer of the record.
   Result<CalibrationRun> calibration(const Graph& graph, const Plan& plan,
@@ -59,7 +56,7 @@ class Measurements {
   bool playing_ = false;
 };
 
-// Takes the place of samples that are not there: knows how many there were.
+// Stands for samples that are not there: knows how many there were.
 std::unique_ptr<SampleSource> played_back_samples(Measurements& measurements);
 // Hands `source` on and has everything recorded that is measured on it; both outlive the result.
 std::unique_ptr<SampleSource> recorded_samples(SampleSource& source, Measurements& measurements);

@@ -23,7 +23,6 @@ struct WeightRows {
   size_t element(size_t row, size_t k) const {
     return transposed ? k * rows + row : row * depth + k;
   }
-  size_t group_of(size_t row) const { return row / (rows / groups); }
 };
 // The layout of the weights of a convolution with channels last or of a linear layer; empty for
 // other operations and weights that are not constant.

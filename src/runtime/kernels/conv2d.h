@@ -1,4 +1,4 @@
-// Convolution over NHWC images (or NDHWC volumes), weights packed once.
+// Convolution over images, NHWC or NDHWC with a depth, weights packed once.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Conv2dShape {
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;  // bottom and right follow from out_h, out_w
   int64_t groups = 1;
-  // Volumes; an image has depth 1.
+  // For three spatial dimensions; an image has depth 1.
   int64_t in_d = 1, out_d = 1;
   int64_t kernel_d = 1, stride_d = 1, dilation_d = 1, pad_front = 0;
 

@@ -131,7 +131,7 @@ void BatchedGemm::run(const float* a, const float* b, const float* bias, float* 
     std::fill(to + shape_.n, to + layout_.padded_n(), 0.0F);
     padded_bias = to;
   }
-  std::byte* work = scratch + area.bias;
+  std::byte* rest = scratch + area.bias;
   const auto batch = static_cast<int64_t>(shape_.c_offsets.size());
   const int64_t lda = copy_a_ ? shape_.k : shape_.a_stride_m;
 
@@ -147,11 +147,11 @@ void BatchedGemm::run(const float* a, const float* b, const float* bias, float* 
   };
 
   if (pool.threads() == 1 || batch < pool.threads()) {
-    for (int64_t i = 0; i < batch; ++i) one(i, pool, work, work + area.a + area.b);
+    for (int64_t i = 0; i < batch; ++i) one(i, pool, rest, rest + area.a + area.b);
     return;
   }
   pool.parallel_for(batch, [&](int64_t i, int thread) {
-    std::byte* own = work + static_cast<size_t>(thread) * area.total;
+    std::byte* own = rest + static_cast<size_t>(thread) * area.total;
     ThreadPool serial(1);
     one(i, serial, own, own + area.a + area.b);
   });

@@ -56,17 +56,17 @@ class Block {
     // A small B stays in the first-level cache: then whole rows of C are finished one after the
     // other, which is the order memory likes. Otherwise a panel serves all tiles before the next.
     if (blocks.count == 1 && count <= kSmallPanels && values <= kSmallValues) {
-      Work work[kSmallPanels];
-      for (int64_t i = 0; i < count; ++i) work[i] = prepare(0, panels.begin + i);
+      PanelBlock block_args[kSmallPanels];
+      for (int64_t i = 0; i < count; ++i) block_args[i] = prepare(0, panels.begin + i);
       for (int64_t tile = range_.begin; tile < range_.end; ++tile)
-        for (int64_t i = 0; i < count; ++i) run_tile(work[i], tile);
+        for (int64_t i = 0; i < count; ++i) run_tile(block_args[i], tile);
       return;
     }
     for (int64_t b = 0; b < blocks.count; ++b) {
       for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-        Work work = prepare(b, panel);
-        fetch_ahead(work);
-        for (int64_t tile = range_.begin; tile < range_.end; ++tile) run_tile(work, tile);
+        PanelBlock block_args = prepare(b, panel);
+        fetch_ahead(block_args);
+        for (int64_t tile = range_.begin; tile < range_.end; ++tile) run_tile(block_args, tile);
       }
     }
   }
@@ -76,7 +76,7 @@ class Block {
   static constexpr int64_t kSmallValues = 6 * 1024;
 
   // One panel of one block of K.
-  struct Work {
+  struct PanelBlock {
     GemmTileArgs args;
     int64_t column = 0;
     int64_t k_count = 0;
@@ -85,7 +85,7 @@ class Block {
     size_t full = 0;
   };
 
-  Work prepare(int64_t block, int64_t panel) const {
+  PanelBlock prepare(int64_t block, int64_t panel) const {
     const PanelLayout& layout = p_.layout;
     const KBlocks& blocks = layout.blocks;
     const int64_t g = panel / layout.panels();
@@ -93,16 +93,16 @@ class Block {
     const int64_t width = layout.width(p);
     const int64_t k0 = blocks.begin(block);
     const bool single = blocks.taps == 1;
-    Work work;
-    work.column = g * layout.n + p * layout.panel;
-    work.k_count = blocks.begin(block + 1) - k0;
-    work.skipped_taps = single ? 0 : k0 / blocks.k;
-    work.full = width == layout.panel ? 1 : 0;
+    PanelBlock block_args;
+    block_args.column = g * layout.n + p * layout.panel;
+    block_args.k_count = blocks.begin(block + 1) - k0;
+    block_args.skipped_taps = single ? 0 : k0 / blocks.k;
+    block_args.full = width == layout.panel ? 1 : 0;
 
-    GemmTileArgs& t = work.args;
+    GemmTileArgs& t = block_args.args;
     t.a_offset = g * p_.a_group_offset + (single ? k0 : 0);
-    t.taps = single ? 1 : work.k_count / blocks.k;
-    t.k = single ? work.k_count : blocks.k;
+    t.taps = single ? 1 : block_args.k_count / blocks.k;
+    t.k = single ? block_args.k_count : blocks.k;
     t.b = p_.b + layout.offset(g, block, p);
     t.ldb = width;
     if (p_.unpacked.data != nullptr && p * layout.panel + layout.panel <= layout.n) {
@@ -117,30 +117,30 @@ class Block {
     t.finish = block + 1 == blocks.count;
     t.lo = lo_;
     t.hi = hi_;
-    work.next = reinterpret_cast<const std::byte*>(t.b);
-    return work;
+    block_args.next = reinterpret_cast<const std::byte*>(t.b);
+    return block_args;
   }
 
   // The tiles of this block fetch the next panel together, each its share.
-  void fetch_ahead(Work& work) const {
+  void fetch_ahead(PanelBlock& block_args) const {
     const int64_t tiles = range_.end - range_.begin;
     if (tiles <= 2 || p_.unpacked.data != nullptr) return;
-    const int64_t width = work.args.ldb;
-    work.next += width * work.k_count * static_cast<int64_t>(sizeof(float));
-    work.args.prefetch_step = ceil_div(width * static_cast<int64_t>(sizeof(float)), tiles);
+    const int64_t width = block_args.args.ldb;
+    block_args.next += width * block_args.k_count * static_cast<int64_t>(sizeof(float));
+    block_args.args.prefetch_step = ceil_div(width * static_cast<int64_t>(sizeof(float)), tiles);
   }
 
-  void run_tile(Work& work, int64_t tile) const {
-    GemmTileArgs& t = work.args;
+  void run_tile(PanelBlock& block_args, int64_t tile) const {
+    GemmTileArgs& t = block_args.args;
     const int64_t row = tiles_.begin(tile);
     const int64_t rows = tiles_.begin(tile + 1) - row;
     const int64_t first_row = tiles_.begin(range_.begin);
-    t.a = pointers_ + (row - first_row) * p_.layout.blocks.taps + work.skipped_taps * rows;
-    t.prefetch = work.next + (tile - range_.begin) * t.prefetch_step * work.k_count;
-    t.c = p_.c + row * p_.ldc + work.column;
+    t.a = pointers_ + (row - first_row) * p_.layout.blocks.taps + block_args.skipped_taps * rows;
+    t.prefetch = block_args.next + (tile - range_.begin) * t.prefetch_step * block_args.k_count;
+    t.c = p_.c + row * p_.ldc + block_args.column;
     t.residual =
-        p_.residual != nullptr ? p_.residual + row * p_.ld_residual + work.column : nullptr;
-    p_.table->gemm[rows - 1][work.full](t);
+        p_.residual != nullptr ? p_.residual + row * p_.ld_residual + block_args.column : nullptr;
+    p_.table->gemm[rows - 1][block_args.full](t);
     if (t.finish && !clamp_) activate(t, rows);
   }
 

@@ -100,7 +100,7 @@ class MatrixRows final : public RowSource {
   int64_t ld_;
 };
 
-/// Rows of one block of work for a product of this shape (a whole number of tiles).
+/// Rows of one task for a product of this shape (a whole number of tiles).
 int64_t block_rows(const KernelTable& table, const KBlocks& blocks, int64_t rows);
 
 /// Scratch per thread.

@@ -54,7 +54,7 @@ struct ThreadPool::Impl {
     }
   }
 
-  // Waits for a loop after the one with this number.
+  // Waits for a loop after the one with this sequence number.
   uint64_t wait_for_next(uint64_t seen) {
     for (int spin = 0; spin < kSpins; ++spin) {
       const uint64_t now = gate.load(std::memory_order_acquire);

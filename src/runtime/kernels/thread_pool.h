@@ -1,6 +1,6 @@
 // A fixed team of threads for loops inside one operation.
 //
-// Work is cut into numbered tasks that never share an output element, and how a loop is cut into
+// Loops are cut into numbered tasks that never share an output element, and how a loop is cut into
 // tasks that accumulate depends on the shape only; so results are the same bits for any number of
 // threads.
 #pragma once

@@ -33,13 +33,13 @@ std::optional<Labels> parse(const std::string& equation) {
 bool contains(const std::string& text, char c) { return text.find(c) != std::string::npos; }
 
 // Labels of `text` after the batch, cut into the run that `other` has and the run it lacks.
-struct Parts {
+struct LabelRuns {
   std::string shared, own;
   bool shared_first = false;
 };
 
-std::optional<Parts> parts_of(const std::string& text, const std::string& other) {
-  Parts p;
+std::optional<LabelRuns> label_runs(const std::string& text, const std::string& other) {
+  LabelRuns p;
   int changes = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool shared = contains(other, text[i]);
@@ -60,7 +60,7 @@ int64_t size_of(const std::string& labels, const std::string& text, const Operan
 
 struct Contraction {
   std::string batch;
-  Parts a, b;
+  LabelRuns a, b;
   bool swapped = false;  // the result lists b's own labels first
 };
 
@@ -74,8 +74,8 @@ std::optional<Contraction> contraction_of(const Labels& l) {
   const std::string a = l.a.substr(n);
   const std::string b = l.b.substr(n);
   const std::string out = l.out.substr(n);
-  const auto pa = parts_of(a, b);
-  const auto pb = parts_of(b, a);
+  const auto pa = label_runs(a, b);
+  const auto pb = label_runs(b, a);
   if (!pa || !pb || pa->shared != pb->shared || pa->shared.empty()) return std::nullopt;
   c.a = *pa;
   c.b = *pb;

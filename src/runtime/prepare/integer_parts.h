@@ -1,6 +1,6 @@
 // What the integer operations on bytes are made of: packed weights, factors and biases, windows.
 // Kernels give signed bytes: results of unsigned types are computed 128 lower and have their
-// highest bit turned at the end.
+// highest bit flipped at the end.
 #pragma once
 
 #include "ops/quantized/weighted_sum.h"
@@ -20,7 +20,7 @@ std::optional<Params> params_of(const Tensor* tensor);
 bool all_bytes(const OpInstance& op);
 bool is_byte(int32_t zero_point, DType dtype);
 
-// What lies between the stored byte and the signed one with the same bits but the highest.
+// The difference between the stored value and the signed one whose highest bit is flipped.
 inline int32_t offset_of(DType dtype) { return dtype == DType::U8 ? 128 : 0; }
 
 void turn_highest_bits(int8_t* bytes, int64_t n);
@@ -93,7 +93,7 @@ struct Weights {
   }
 };
 
-// Empty: their zero points differ, or have no place here.
+// Empty: their zero points differ, or the kernels cannot take them.
 std::optional<Weights> weights_of(const OpInstance& op, int64_t columns, int64_t taps,
                                   int64_t depth);
 
@@ -121,7 +121,7 @@ struct Window {
                       tap % columns.kernel * columns.dilation;
     return y < 0 || y >= in_h || x < 0 || x >= in_w ? -1 : y * in_w + x;
   }
-  // Of all pixels and taps: small beside the weights and the same for every image.
+  // The sources of all pixels and taps: small beside the weights and the same for every image.
   std::vector<int64_t> sources() const {
     std::vector<int64_t> all;
     for (int64_t p = 0; p < pixels(); ++p)

@@ -116,7 +116,7 @@ class ProductOp final : public PreparedOp {
     if (!is_signed_) turn_highest_bits(y, rows * columns_);
   }
 
-  // What weights' zero point is taken times of.
+  // Sums of the rows of x, which the zero point of the weights is multiplied by.
   void sum_rows(const uint8_t* const* pointers, int64_t rows, int32_t* row_sums) const {
     for (int64_t t = 0; t < window_.taps(); ++t)
       for (int64_t r = 0; r < rows; ++r) {

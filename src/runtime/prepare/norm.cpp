@@ -36,7 +36,7 @@ void for_rows(kernels::ThreadPool& pool, int64_t rows, int64_t n, F&& f) {
   });
 }
 
-// The three parts of a shape around a run of axes; empty if the axes are no run.
+// Sizes before, within and behind a run of axes; empty if the axes are no run.
 struct Split3 {
   int64_t outer = 1, middle = 1, inner = 1;
 };

@@ -44,7 +44,7 @@ Pool2dShape pool_shape(const OpInstance& op) {
   return s;
 }
 
-// Of bytes, channels last; where quantised, operand and result have the same parameters.
+// Max pools of bytes, channels last; where quantised, operand and result have the same parameters.
 template <class T>
 Prepared max_pool_of_bytes(const Pool2dShape& s, const PrepareContext& ctx) {
   return make_op(

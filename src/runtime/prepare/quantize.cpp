@@ -25,7 +25,8 @@ std::optional<WholeParams> given_params(const OpInstance& op) {
   return known ? std::optional(params) : std::nullopt;
 }
 
-// Of the operands where there are some, else of the tensor that holds integers.
+// Scale and zero point: those of the operands where there are some, else of the tensor that holds
+// integers.
 std::optional<WholeParams> whole_params(const OpInstance& op, const Tensor* stored) {
   if (op.has(1)) return given_params(op);
   const auto& quant = stored->type().quant;

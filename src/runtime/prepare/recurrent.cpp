@@ -45,7 +45,7 @@ struct Layer {
     binary(BinaryOp::Mul, s + n, spare, h, n);
   }
 
-  // Gates z, r, h; `pre` is the input part, `s` the recurrent part.
+  // Gates z, r, h; `pre` is the product with the input, `s` the one with the state.
   void step_gru(const float* pre, float* s, float* h, float* spare) const {
     const int64_t n = hidden;
     binary(BinaryOp::Add, pre, s, s, 2 * n);

@@ -52,7 +52,7 @@ std::string Names::unique(const std::string& wanted) {
   }
 }
 
-Pieces DataPlace::place(TensorSource tensor) {
+Pieces DataStore::store(TensorSource tensor) {
   constexpr size_t kWorthwhile = 1024;
   constexpr uint64_t kAlignment = 64;  // so that readers can map the data in place
   if (use_external_ && tensor.data.size() >= kWorthwhile) {
@@ -79,7 +79,7 @@ std::string GraphEmitter::add_initializer(const std::string& base, const TensorT
   const std::vector<int64_t> dims = type.shape->sizes();
   tensor.dims = dims;
   tensor.data = pack_elements(data, info.bits);
-  source_.initializers.push_back(state_.data.place(std::move(tensor)));
+  source_.initializers.push_back(state_.data.store(std::move(tensor)));
   return name;
 }
 
@@ -181,7 +181,7 @@ void OpEmitter::node(std::string_view op_type, std::vector<std::string> inputs,
   node.op_type = std::string(op_type);
   std::string base(op_.location().name());
   if (base.empty()) base = std::string(op_type) + "_" + op_.output(0)->name();
-  // Extra nodes of one op say what they are.
+  // Extra nodes of one op have their own operator in their name.
   if (nodes_++ > 0) base += "/" + std::string(op_type);
   node.name = graph_.new_name(base);
   while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
@@ -233,8 +233,8 @@ Result<std::string> OpEmitter::transposed_operand(size_t i, const std::vector<in
   ec::Tensor* constant = scratch.add_constant("w", tensor->type(), tensor->raw_data());
   TransposeAttrs attrs;
   attrs.perm = perm;
-  EC_TRY(ec::Tensor * turned, scratch.add_single(OpKind::Transpose, {constant}, attrs));
-  scratch.add_output("turned", turned);
+  EC_TRY(ec::Tensor * transposed, scratch.add_single(OpKind::Transpose, {constant}, attrs));
+  scratch.add_output("transposed", transposed);
   EC_TRY(const std::vector<Value> values, interpret(scratch, {}));
   return graph_.add_initializer(tensor->name(), values[0].type(), values[0].data);
 }

@@ -29,12 +29,12 @@ class Names {
 };
 
 // Where tensor data goes: into the message, or into a file beside it.
-class DataPlace {
+class DataStore {
  public:
-  DataPlace(std::string external_name, bool use_external)
+  DataStore(std::string external_name, bool use_external)
       : external_name_(std::move(external_name)), use_external_(use_external) {}
   // Encodes the tensor; large ones refer to the external file when there is one.
-  Pieces place(TensorSource tensor);
+  Pieces store(TensorSource tensor);
   const std::vector<Blob>& external() const { return external_; }
 
  private:
@@ -46,7 +46,7 @@ class DataPlace {
 
 struct WriteState {
   Names names;
-  DataPlace data;
+  DataStore data;
   int64_t opset;
 };
 
@@ -142,7 +142,7 @@ std::string_view enum_text(E value) {
 std::vector<int64_t> to_channels_first(size_t rank);
 std::vector<int64_t> to_channels_last(size_t rank);
 
-// Of a space_to_depth in column-row order: its channels, when they are known. It is then written
+// The channels of a space_to_depth in column-row order, when they are known. It is then written
 // with the operators of every version; the attribute for this order came in version 28.
 std::optional<int64_t> channels_of_crd(const Operation& op);
 
@@ -151,7 +151,7 @@ struct WriteRow {
   OpKind kind;
   EmitFn emit;
 };
-// Of every op; null never.
+// Every op has one: the result is never null.
 EmitFn find_emit(OpKind kind);
 
 // Ops whose node is the same thing under ONNX's name, with no attributes.

@@ -34,7 +34,7 @@ int64_t ir_version_of(int64_t opset) {
 
 constexpr int64_t kLowestOpset = 21;
 
-// Where an op or type came after the lowest version.
+// The version that an op or type needs, where it came after the lowest one.
 int64_t since(const Operation& op) {
   switch (op.kind()) {
     case OpKind::RmsNorm:
@@ -176,7 +176,7 @@ int64_t needed_onnx_opset(const Graph& graph) {
 Result<OnnxFiles> encode_onnx(const Graph& graph, const std::string& data_name,
                               const OnnxWriteOptions& options) {
   const bool external = onnx::constant_bytes(graph) > options.inline_limit;
-  onnx::WriteState state{{}, onnx::DataPlace(data_name, external), needed_onnx_opset(graph)};
+  onnx::WriteState state{{}, onnx::DataStore(data_name, external), needed_onnx_opset(graph)};
   EC_TRY(const onnx::Pieces pieces, onnx::encode(graph, state));
   OnnxFiles files;
   files.model = onnx::parts_of(pieces);

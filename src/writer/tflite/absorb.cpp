@@ -7,8 +7,8 @@
 namespace ec::tflite {
 namespace {
 
-// Operands that are places or sizes: any integers in the graph, 32 bits in the file.
-bool takes_places(OpKind kind, size_t i) {
+// Operands that are indices or sizes: any integers in the graph, 32 bits in the file.
+bool takes_indices(OpKind kind, size_t i) {
   switch (kind) {
     case OpKind::Reshape:
     case OpKind::Tile:
@@ -159,7 +159,7 @@ const ec::Tensor* written_operand(const Operation& op, size_t i) {
         return flat->input(0);
       break;
     case OpKind::GatherNd:
-      // Batches: the places of GATHER have no dimension of size 1 behind them.
+      // Batches: the indices of GATHER have no dimension of size 1 behind them.
       if (const Operation* view = i == 1 ? made_by(operand, OpKind::Unsqueeze) : nullptr;
           view != nullptr && op.attrs_as<GatherNdAttrs>().batch_dims > 0)
         return narrow_source(view->input(0));
@@ -173,7 +173,7 @@ const ec::Tensor* written_operand(const Operation& op, size_t i) {
     default:
       break;
   }
-  return takes_places(op.kind(), i) ? narrow_source(operand) : operand;
+  return takes_indices(op.kind(), i) ? narrow_source(operand) : operand;
 }
 
 }  // namespace ec::tflite

@@ -1,6 +1,6 @@
 // Steps that the graph has as operations of their own and an operator of the file does by itself:
-// places cast to 64 bits, the new dimension along which parts are joined. And stored weights that
-// the file has in another order: they are turned before they are widened.
+// indices cast to 64 bits, the new dimension along which tensors are stacked. And stored weights
+// that the file has in another order: they are transposed before they are dequantised.
 #pragma once
 
 #include "ir/graph.h"
@@ -16,8 +16,8 @@ const ec::Tensor* stored_constant(const ec::Tensor& tensor);
 // Whether a convolution with channels last is DEPTHWISE_CONV_2D.
 bool is_depthwise(const Operation& conv);
 
-// Whether the parts are joined along a dimension of their own: PACK. Its operands come without that
-// dimension; constant parts still have it.
+// Whether the operands are stacked along a new dimension: PACK. Its operands come without that
+// dimension; constant ones still have it.
 bool is_pack(const Operation& concat);
 
 // The sizes of a slice whose ends were computed from them; null: there are none.

@@ -128,7 +128,7 @@ uint32_t emit_body(OpEmitter& e, const Carried& carried) {
 Status emit_loop(OpEmitter& e) {
   const auto num_carried = static_cast<size_t>(e.attrs<LoopAttrs>().num_carried);
   if (e.op().bodies()[0]->outputs().size() != 1 + num_carried)
-    return e.fail("results that grow by one part in each iteration, of an unknown number");
+    return e.fail("results that grow by one row in each of an unknown number of iterations");
   const Carried carried = carried_by(e);
   const uint32_t condition = emit_condition(e, carried);
   const uint32_t body = emit_body(e, carried);

@@ -16,7 +16,7 @@ Status emit_pool(OpEmitter& e) {
   if (attrs.layout != Layout::ChannelsLast || !e.input(0).shape() || e.rank() != 4)
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
   if (e.op().outputs().size() > 1 && !e.graph().graph().is_unused(e.op().output(1)))
-    return e.fail("the places of the largest elements");
+    return e.fail("the indices of the largest elements");
   const WindowSpec spec = window_spec(attrs, attrs.kernel);
   const auto padding = padding_of(e.input(0), spec);
   if (!padding || (average && *padding == Padding::SAME && attrs.count_include_pad))

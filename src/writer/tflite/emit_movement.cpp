@@ -67,8 +67,8 @@ Status emit_new_axes(OpEmitter& e, std::span<const int64_t> axes) {
   for (const int64_t axis : axes) added |= 1 << positive_axis(axis, rank);
   const std::vector<int64_t> zeros(rank, 0), ones(rank, 1);
   const int32_t whole = ((1 << rank) - 1) & ~added;
-  const int32_t places = e.ints(zeros), steps = e.ints(ones);
-  e.add(Op::STRIDED_SLICE, {e.in(0), places, places, steps}, {e.out()},
+  const int32_t bounds = e.ints(zeros), steps = e.ints(ones);
+  e.add(Op::STRIDED_SLICE, {e.in(0), bounds, bounds, steps}, {e.out()},
         options(BuiltinOptions::StridedSliceOptions,
                 CreateStridedSliceOptions(e.fbb(), whole, whole, 0, added)));
   return {};
@@ -102,7 +102,7 @@ Status emit_transpose(OpEmitter& e) {
   return {};
 }
 
-// Parts without the dimension that they are joined along.
+// Operands without the dimension that they are stacked along.
 Status emit_pack(OpEmitter& e, int32_t axis) {
   std::vector<int32_t> parts;
   for (size_t i = 0; i < e.op().inputs().size(); ++i) {
@@ -128,7 +128,7 @@ Status emit_concat(OpEmitter& e) {
   return {};
 }
 
-// The readers that drop the dimension which the parts have a size of 1 in; empty unless all do.
+// The readers that drop the split dimension, which has size 1 in every result; empty unless all do.
 std::vector<const Operation*> dropped_axis(OpEmitter& e, int64_t axis) {
   std::vector<const Operation*> drops;
   for (const ec::Tensor* part : e.op().outputs()) {
@@ -206,10 +206,10 @@ Status emit_fill(OpEmitter& e) {
 Status emit_shape(OpEmitter& e) {
   const auto& attrs = e.attrs<ShapeAttrs>();
   const auto rank = static_cast<int64_t>(e.rank());
-  const auto place = [rank](int64_t at) {
+  const auto clamped = [rank](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
   };
-  const int64_t begin = place(attrs.start), end = std::max(begin, place(attrs.end));
+  const int64_t begin = clamped(attrs.start), end = std::max(begin, clamped(attrs.end));
   const ec::Tensor* result = e.cast_result(0, {DType::I32, DType::I64});
   const TensorType type = *tensor_type(result->dtype());
   const Options opts = options(BuiltinOptions::ShapeOptions, CreateShapeOptions(e.fbb(), type));

@@ -36,26 +36,26 @@ Result<int32_t> state(OpEmitter& e, size_t i, size_t k) {
   if (!kept && !initial.is_constant()) return e.fail("a state that other operations read or write");
   if (!initial.is_constant() || !is_stored_zero(initial))
     return e.fail("a state that does not start from zero");
-  const int32_t number = e.graph().add_tensor(initial.name(), initial.type());
-  e.graph().record().tensors[static_cast<size_t>(number)].is_variable = true;
-  return number;
+  const int32_t index = e.graph().add_tensor(initial.name(), initial.type());
+  e.graph().record().tensors[static_cast<size_t>(index)].is_variable = true;
+  return index;
 }
 
 // All operands up to `count`, -1 where there is none; those in `states` as variables.
 Result<std::vector<int32_t>> recurrent_inputs(OpEmitter& e, size_t count,
                                               std::initializer_list<size_t> states) {
-  std::vector<int32_t> numbers;
+  std::vector<int32_t> indices;
   for (size_t i = 0; i < count; ++i) {
     const auto* at = std::find(states.begin(), states.end(), i);
-    EC_TRY(const int32_t number, at != states.end()
-                                     ? state(e, i, static_cast<size_t>(at - states.begin()))
-                                     : Result<int32_t>(e.in(i)));
-    numbers.push_back(number);
+    EC_TRY(const int32_t index, at != states.end()
+                                    ? state(e, i, static_cast<size_t>(at - states.begin()))
+                                    : Result<int32_t>(e.in(i)));
+    indices.push_back(index);
   }
-  return numbers;
+  return indices;
 }
 
-// Real numbers times stored ones.
+// Real values times stored ones.
 bool is_hybrid(const OpEmitter& e, size_t weights) {
   return is_float(e.dtype()) && e.has(weights) && e.input(weights).type().quant;
 }
@@ -63,7 +63,7 @@ bool is_hybrid(const OpEmitter& e, size_t weights) {
 // Parameters of values inside the cell, as tensors that nobody reads.
 std::vector<int32_t> intermediates(OpEmitter& e, const LstmSequenceAttrs& attrs) {
   constexpr size_t kHidden = 4;  // before it the gates, in 16 bits
-  std::vector<int32_t> numbers;
+  std::vector<int32_t> indices;
   for (size_t i = 0; i < attrs.intermediate_scales.size(); ++i) {
     ec::TensorType type(i < kHidden ? DType::I16 : DType::I8, Shape{});
     if (attrs.intermediate_scales[i] > 0) {
@@ -72,10 +72,10 @@ std::vector<int32_t> intermediates(OpEmitter& e, const LstmSequenceAttrs& attrs)
       quant.zero_points = {static_cast<int32_t>(attrs.intermediate_zero_points[i])};
       type.quant = std::move(quant);
     }
-    numbers.push_back(e.graph().add_tensor(
+    indices.push_back(e.graph().add_tensor(
         e.op().output()->name() + "_intermediate" + std::to_string(i), std::move(type)));
   }
-  return numbers;
+  return indices;
 }
 
 Status emit_lstm_sequence(OpEmitter& e) {

@@ -73,25 +73,25 @@ Status emit_cumulative_sum(OpEmitter& e) {
   return {};
 }
 
-// Along the last dimension, largest first; places come as i32.
+// Along the last dimension, largest first; indices come as i32.
 Status emit_top_k(OpEmitter& e) {
   const auto& attrs = e.attrs<TopKAttrs>();
   const auto count = scalar_value(e.op().input(1));
   if (!count) return e.fail("a count that is computed");
   if (!attrs.largest || positive_axis(attrs.axis, e.rank()) + 1 != static_cast<int64_t>(e.rank()))
     return e.fail("the smallest, or along another than the last dimension");
-  const ec::Tensor& places = *e.cast_result(1, {DType::I32});
+  const ec::Tensor& indices = *e.cast_result(1, {DType::I32});
   const Options opts = options(BuiltinOptions::TopKV2Options, CreateTopKV2Options(e.fbb()));
   const std::vector<int32_t> inputs{e.in(0), e.int_scalar(static_cast<int64_t>(*count))};
-  if (places.dtype() == DType::I32)
-    return e.add(Op::TOPK_V2, inputs, {e.out(0), e.graph().tensor(&places)}, opts), ok_status();
+  if (indices.dtype() == DType::I32)
+    return e.add(Op::TOPK_V2, inputs, {e.out(0), e.graph().tensor(&indices)}, opts), ok_status();
   const int32_t narrow =
-      e.graph().add_tensor(places.name() + "_i32", ec::TensorType(DType::I32, *places.shape()));
+      e.graph().add_tensor(indices.name() + "_i32", ec::TensorType(DType::I32, *indices.shape()));
   e.add(Op::TOPK_V2, inputs, {e.out(0), narrow}, opts);
-  if (e.graph().graph().is_unused(&places)) return {};
+  if (e.graph().graph().is_unused(&indices)) return {};
   e.add(Op::CAST, {narrow}, {e.out(1)},
         options(BuiltinOptions::CastOptions,
-                CreateCastOptions(e.fbb(), TensorType::INT32, *tensor_type(places.dtype()))));
+                CreateCastOptions(e.fbb(), TensorType::INT32, *tensor_type(indices.dtype()))));
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Parts of tensors and what is put around them. Places may be constants or computed.
+// Slices of tensors and pads around them. Starts and ends may be constants or computed.
 #include <algorithm>
 #include <numeric>
 
@@ -34,36 +34,36 @@ std::optional<SliceBox> slice_box(const Operation& op) {
                                             : static_cast<int64_t>(i));
     if (!(*shape)[d].is_static()) return std::nullopt;
     const int64_t size = (*shape)[d].size(), step = steps ? (*steps)[i] : 1;
-    const auto place = [size](int64_t at, int64_t low, int64_t high) {
+    const auto clamped = [size](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 ? at + size : at, low, high);
     };
     box.stride[d] = step;
-    box.begin[d] = step > 0 ? place((*starts)[i], 0, size) : place((*starts)[i], 0, size - 1);
-    box.end[d] = step > 0 ? place((*ends)[i], 0, size) : place((*ends)[i], -1, size - 1);
+    box.begin[d] = step > 0 ? clamped((*starts)[i], 0, size) : clamped((*starts)[i], 0, size - 1);
+    box.end[d] = step > 0 ? clamped((*ends)[i], 0, size) : clamped((*ends)[i], -1, size - 1);
   }
   return box;
 }
 
-// A list of places for some of the dimensions as one for all of them: the others get any of the
-// list, which the masks say does not count.
-Result<int32_t> places_of_all(OpEmitter& e, size_t operand, const std::vector<int64_t>& axes) {
+// A list of starts or ends for some dimensions as one for all of them: the others get any element
+// of the list, which the masks make the operator ignore.
+Result<int32_t> bounds_of_all(OpEmitter& e, size_t operand, const std::vector<int64_t>& axes) {
   const ec::Tensor& list = *written_operand(e.op(), operand);
-  int32_t places = e.graph().tensor(&list);
+  int32_t bounds = e.graph().tensor(&list);
   if (list.dtype() != DType::I32) {
     // "To the end" is the largest 64-bit number.
     const ec::TensorType& wide = list.type();
     if (!list.is_constant())
-      places = e.step(
-          Op::MINIMUM, {places, e.number(wide, double{INT32_MAX})}, wide,
+      bounds = e.step(
+          Op::MINIMUM, {bounds, e.number(wide, double{INT32_MAX})}, wide,
           options(BuiltinOptions::MaximumMinimumOptions, CreateMaximumMinimumOptions(e.fbb())));
-    EC_TRY(places, list.is_constant() ? e.int32_operand(operand)
-                                      : Result<int32_t>(e.cast_to_i32(places, list)));
+    EC_TRY(bounds, list.is_constant() ? e.int32_operand(operand)
+                                      : Result<int32_t>(e.cast_to_i32(bounds, list)));
   }
-  std::vector<int64_t> numbers(e.rank(), 0), natural(e.rank());
+  std::vector<int64_t> entry(e.rank(), 0), natural(e.rank());
   std::iota(natural.begin(), natural.end(), int64_t{0});
-  if (axes == natural) return places;
-  for (size_t i = 0; i < axes.size(); ++i) numbers[static_cast<size_t>(axes[i])] = int64_t(i);
-  return e.step(Op::GATHER, {places, e.ints(numbers)},
+  if (axes == natural) return bounds;
+  for (size_t i = 0; i < axes.size(); ++i) entry[static_cast<size_t>(axes[i])] = int64_t(i);
+  return e.step(Op::GATHER, {bounds, e.ints(entry)},
                 ec::TensorType(DType::I32, Shape{Dim(static_cast<int64_t>(e.rank()))}),
                 options(BuiltinOptions::GatherOptions, CreateGatherOptions(e.fbb(), 0)));
 }
@@ -84,8 +84,8 @@ Status emit_computed_slice(OpEmitter& e) {
     whole &= ~(1 << axes[i]);
     if (steps) strides[static_cast<size_t>(axes[i])] = (*steps)[i];
   }
-  EC_TRY(const int32_t begin, places_of_all(e, 1, axes));
-  EC_TRY(const int32_t end, places_of_all(e, 2, axes));
+  EC_TRY(const int32_t begin, bounds_of_all(e, 1, axes));
+  EC_TRY(const int32_t end, bounds_of_all(e, 2, axes));
   e.add(Op::STRIDED_SLICE, {e.in(0), begin, end, e.ints(strides)}, {e.out()},
         options(BuiltinOptions::StridedSliceOptions,
                 CreateStridedSliceOptions(e.fbb(), whole, whole)));
@@ -121,7 +121,7 @@ Status emit_slice(OpEmitter& e) {
           options(BuiltinOptions::SliceOptions, CreateSliceOptions(e.fbb())));
     return {};
   }
-  // A negative end means "from the back": the mask says that it is the very begin.
+  // A negative end means "from the back": the mask stands for the very begin.
   int32_t end_mask = 0, drop_mask = 0;
   for (size_t d = 0; d < box->end.size(); ++d)
     if (box->end[d] < 0) end_mask |= 1 << d;

@@ -81,13 +81,13 @@ int32_t GraphEmitter::add_tensor(const std::string& name, ec::TensorType type, u
 }
 
 int32_t GraphEmitter::tensor(const ec::Tensor* tensor) {
-  if (const auto it = numbers_.find(tensor); it != numbers_.end()) return it->second;
+  if (const auto it = indices_.find(tensor); it != indices_.end()) return it->second;
   uint32_t buffer = 0;
   if (tensor->is_constant())
     buffer = model_.add_buffer(packed(tensor->raw_data(), tensor->dtype()));
-  const int32_t number = add_tensor(tensor->name(), tensor->type(), buffer);
-  numbers_.emplace(tensor, number);
-  return number;
+  const int32_t index = add_tensor(tensor->name(), tensor->type(), buffer);
+  indices_.emplace(tensor, index);
+  return index;
 }
 
 GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
@@ -111,7 +111,7 @@ const Operation* GraphEmitter::only_reader(const ec::Tensor* tensor, OpKind kind
   return reader->kind() == kind && reader->input(0) == tensor ? reader : nullptr;
 }
 
-// Operations that nothing in the file reads, because operators do their work.
+// Operations that nothing in the file reads, because other operators compute them.
 void GraphEmitter::find_unwritten() {
   std::unordered_set<const ec::Tensor*> read(graph_.outputs().begin(), graph_.outputs().end());
   const std::vector<Operation*> order = graph_.topological();
@@ -207,7 +207,7 @@ void GraphEmitter::emit_operations() {
 
 // A tensor of its own with the same elements; the tensor itself where its shape is too open to say.
 int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
-  const int32_t number = tensor(&original);
+  const int32_t index = tensor(&original);
   std::vector<int32_t> sizes;
   int open = original.shape() ? 0 : 2;
   if (original.shape())
@@ -215,10 +215,10 @@ int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
       sizes.push_back(dim.is_static() ? static_cast<int32_t>(dim.size()) : -1);
       open += dim.is_static() ? 0 : 1;
     }
-  if (open > 1) return number;
+  if (open > 1) return index;
   OperatorRecord copy;
   copy.outputs = {add_tensor(original.name() + "_copy", original.type())};
-  copy.inputs = {number};
+  copy.inputs = {index};
   if (sizes.empty()) {
     copy.code = model_.add_code(BuiltinOperator::SQUEEZE, 1);
     copy.options = options(BuiltinOptions::SqueezeOptions, CreateSqueezeOptions(model_.fbb()));
@@ -256,16 +256,16 @@ const ec::Tensor* OpEmitter::cast_result(size_t i, std::initializer_list<DType> 
 }
 
 std::vector<int32_t> OpEmitter::inputs() {
-  std::vector<int32_t> numbers;
-  for (size_t i = 0; i < op_.inputs().size(); ++i) numbers.push_back(in(i));
-  while (!numbers.empty() && numbers.back() < 0) numbers.pop_back();
-  return numbers;
+  std::vector<int32_t> indices;
+  for (size_t i = 0; i < op_.inputs().size(); ++i) indices.push_back(in(i));
+  while (!indices.empty() && indices.back() < 0) indices.pop_back();
+  return indices;
 }
 
 std::vector<int32_t> OpEmitter::outputs() {
-  std::vector<int32_t> numbers;
-  for (size_t i = 0; i < op_.outputs().size(); ++i) numbers.push_back(out(i));
-  return numbers;
+  std::vector<int32_t> indices;
+  for (size_t i = 0; i < op_.outputs().size(); ++i) indices.push_back(out(i));
+  return indices;
 }
 
 void OpEmitter::add(BuiltinOperator code, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
@@ -339,10 +339,10 @@ int32_t OpEmitter::number(const ec::TensorType& like, double value) {
   return constant(std::move(type), std::move(buffer).to_blob());
 }
 
-int32_t OpEmitter::cast_to_i32(int32_t number, const ec::Tensor& tensor) {
+int32_t OpEmitter::cast_to_i32(int32_t index, const ec::Tensor& tensor) {
   ec::TensorType type = tensor.type();
   type.dtype = DType::I32;
-  return step(BuiltinOperator::CAST, {number}, std::move(type),
+  return step(BuiltinOperator::CAST, {index}, std::move(type),
               options(BuiltinOptions::CastOptions,
                       CreateCastOptions(fbb(), *tensor_type(tensor.dtype()), TensorType::INT32)));
 }
@@ -380,8 +380,8 @@ int32_t OpEmitter::permuted_constant(const ec::Tensor& tensor, std::span<const i
     type.quant->axis =
         static_cast<int32_t>(std::find(perm.begin(), perm.end(), type.quant->axis) - perm.begin());
   Blob data = packed(std::move(buffer).to_blob(), tensor.dtype());
-  const uint32_t number = graph_.model().add_buffer(std::move(data));
-  return graph_.add_tensor(tensor.name(), std::move(type), number);
+  const uint32_t stored = graph_.model().add_buffer(std::move(data));
+  return graph_.add_tensor(tensor.name(), std::move(type), stored);
 }
 
 Error OpEmitter::fail(std::string message, std::string hint) const {
@@ -389,7 +389,8 @@ Error OpEmitter::fail(std::string message, std::string hint) const {
   Error error(Code::NotOnTarget, std::string(op_.def().name) + ": " + std::move(message));
   error = std::move(error).node(std::string(name.empty() ? op_.output()->name() : name),
                                 op_.location().op_type);
-  if (hint.empty()) hint = "leave this part out of the exported model, or compile for --target cpu";
+  if (hint.empty())
+    hint = "leave this operation out of the exported model, or compile for --target cpu";
   return std::move(error).hint(std::move(hint));
 }
 

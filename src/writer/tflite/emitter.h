@@ -1,4 +1,4 @@
-// Writing one graph: the numbers of its tensors, operators added by the functions of the table
+// Writing one graph: the indices of its tensors, operators added by the functions of the table
 // below, activations that go into the operator before them.
 #pragma once
 
@@ -61,8 +61,8 @@ class GraphEmitter {
   const ec::Graph& graph_;
   uint32_t index_;
   DiagnosticSink& sink_;
-  std::unordered_map<const ec::Tensor*, int32_t> numbers_;
-  std::unordered_set<const Operation*> fused_;  // written as part of another one
+  std::unordered_map<const ec::Tensor*, int32_t> indices_;
+  std::unordered_set<const Operation*> fused_;  // written by the operator of another one
 };
 
 class OpEmitter {
@@ -79,7 +79,7 @@ class OpEmitter {
 
   bool has(size_t i) const { return op_.input(i) != nullptr; }
   const ec::Tensor& input(size_t i) const { return *op_.input(i); }
-  // The number of operand i, or of what it is written from (absorb.h).
+  // The tensor index of operand i, or of what it is written from (absorb.h).
   int32_t in(size_t i) { return has(i) ? graph_.tensor(written_operand(op_, i)) : -1; }
   int32_t out(size_t i = 0) { return graph_.tensor(op_.output(i)); }
   std::vector<int32_t> inputs();
@@ -91,7 +91,7 @@ class OpEmitter {
   // Whether the source model had one operator for this operation and `other`.
   bool has_source_of(const Operation& other) const { return op_.location() == other.location(); }
 
-  // One operator. `at_least`: the version that what the options say needs; the types are looked at
+  // One operator. `at_least`: the version that the options need; the types are looked at
   // here.
   void add(BuiltinOperator code, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
            Options options = {}, int32_t at_least = 1);
@@ -100,18 +100,18 @@ class OpEmitter {
   // The same with the first `inputs` operands and `outputs` results only.
   void add_custom(const std::string& code, std::vector<uint8_t> option_bytes, size_t inputs,
                   size_t outputs);
-  // The same with one new tensor as result, whose number is returned.
+  // The same with one new tensor as result, whose index is returned.
   int32_t step(BuiltinOperator code, std::vector<int32_t> inputs, ec::TensorType type,
                Options options = {}, int32_t at_least = 1);
 
   int32_t constant(ec::TensorType type, Blob data);
   int32_t ints(std::span<const int64_t> values);  // i32, rank 1
   int32_t int_scalar(int64_t value);              // i32, rank 0
-  // A number of the given type; of a quantised type, its nearest stored value.
+  // A scalar of the given type; of a quantised type, its nearest stored value.
   int32_t number(const ec::TensorType& like, double value);
   // An integer operand as i32: constants are converted, the rest is cast.
   Result<int32_t> int32_operand(size_t i);
-  int32_t cast_to_i32(int32_t number, const ec::Tensor& tensor);
+  int32_t cast_to_i32(int32_t index, const ec::Tensor& tensor);
   // A constant with its dimensions permuted.
   int32_t permuted_constant(const ec::Tensor& tensor, std::span<const int64_t> perm);
 

@@ -119,36 +119,36 @@ uint64_t FileBuilder::size_bound() const {
   return bytes + codes_.size() * 64;
 }
 
-// New numbers for buffers, given when they are asked for. 0 stays: it says that there is none.
+// New indices for buffers, given when they are asked for. 0 stays: it stands for no buffer.
 class FileBuilder::BufferOrder {
  public:
-  explicit BufferOrder(size_t count) : number_(count, 0) {}
-  uint32_t number(uint32_t buffer) {
-    if (buffer != 0 && number_[buffer] == 0) number_[buffer] = ++last_;
-    return number_[buffer];
+  explicit BufferOrder(size_t count) : index_(count, 0) {}
+  uint32_t index(uint32_t buffer) {
+    if (buffer != 0 && index_[buffer] == 0) index_[buffer] = ++last_;
+    return index_[buffer];
   }
   std::vector<Blob> sorted(std::vector<Blob> buffers) const {
     std::vector<Blob> result(last_ + 1);
     for (size_t i = 1; i < buffers.size(); ++i)
-      if (number_[i] != 0) result[number_[i]] = std::move(buffers[i]);
+      if (index_[i] != 0) result[index_[i]] = std::move(buffers[i]);
     return result;
   }
 
  private:
-  std::vector<uint32_t> number_;
+  std::vector<uint32_t> index_;
   uint32_t last_ = 0;
 };
 
 void FileBuilder::put_in_order() {
   BufferOrder order(buffers_.size());
   for (GraphRecord& graph : graphs_) put_in_order(graph, order);
-  for (auto& [name, buffer] : metadata_) buffer = order.number(buffer);
+  for (auto& [name, buffer] : metadata_) buffer = order.index(buffer);
   buffers_ = order.sorted(std::move(buffers_));
 }
 
 void FileBuilder::put_in_order(GraphRecord& graph, BufferOrder& buffers) {
   constexpr int32_t kUnused = -1;
-  std::vector<int32_t> number(graph.tensors.size(), kUnused);
+  std::vector<int32_t> new_index(graph.tensors.size(), kUnused);
   std::vector<TensorRecord> ordered;
   std::unordered_set<std::string> names;
   const auto unique = [&names](const std::string& name) {
@@ -159,13 +159,13 @@ void FileBuilder::put_in_order(GraphRecord& graph, BufferOrder& buffers) {
   const auto put = [&](std::vector<int32_t>& list) {
     for (int32_t& i : list) {
       if (i < 0) continue;
-      int32_t& to = number[static_cast<size_t>(i)];
+      int32_t& to = new_index[static_cast<size_t>(i)];
       if (to == kUnused) {
         to = static_cast<int32_t>(ordered.size());
         ordered.push_back(std::move(graph.tensors[static_cast<size_t>(i)]));
         TensorRecord& tensor = ordered.back();
         tensor.name = unique(tensor.name);
-        tensor.buffer = buffers.number(tensor.buffer);
+        tensor.buffer = buffers.index(tensor.buffer);
       }
       i = to;
     }
@@ -180,7 +180,8 @@ void FileBuilder::put_in_order(GraphRecord& graph, BufferOrder& buffers) {
   graph.tensors = std::move(ordered);
   if (&graph != &graphs_.front()) return;
   for (auto* entries : {&signature_inputs_, &signature_outputs_})
-    for (SignatureEntry& entry : *entries) entry.tensor = number[static_cast<size_t>(entry.tensor)];
+    for (SignatureEntry& entry : *entries)
+      entry.tensor = new_index[static_cast<size_t>(entry.tensor)];
 }
 
 Offset<Buffer> FileBuilder::encode_buffer(const Blob& bytes) {
@@ -262,11 +263,11 @@ Blob FileBuilder::finish() {
   for (const GraphRecord& graph : graphs_) graphs.push_back(encode_graph(graph));
   std::vector<Offset<OperatorCode>> codes;
   for (const Code& code : codes_) {
-    const auto number = static_cast<int32_t>(code.op);
+    const auto op_code = static_cast<int32_t>(code.op);
     const Offset<flatbuffers::String> custom =
         code.custom.empty() ? 0 : fbb_.CreateString(code.custom);
-    codes.push_back(CreateOperatorCode(fbb_, static_cast<int8_t>(std::min(number, 127)), custom,
-                                       code.version, number));
+    codes.push_back(CreateOperatorCode(fbb_, static_cast<int8_t>(std::min(op_code, 127)), custom,
+                                       code.version, op_code));
   }
   std::vector<Offset<Metadata>> metadata;
   for (const auto& [name, buffer] : metadata_)

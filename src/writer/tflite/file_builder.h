@@ -1,4 +1,4 @@
-// The parts of a TFLite file as they are collected: buffers without repetition, operator codes,
+// The contents of a TFLite file as they are collected: buffers without repetition, operator codes,
 // tensors and operators of each graph; and the file made of them.
 #pragma once
 
@@ -21,8 +21,8 @@ struct TensorRecord {
   ec::TensorType type;  // open dimensions are written as 1 and in the signature as -1
   uint32_t buffer = 0;  // 0: not constant
   bool is_variable = false;
-  bool is_resource = false;  // a variable's handle; the element type says nothing
-  bool is_complex = false;  // numbers of two parts of the type, which are no dimension here
+  bool is_resource = false;  // a variable's handle; the element type is ignored
+  bool is_complex = false;  // elements are pairs of the type; the pair is no dimension here
 };
 
 struct Options {
@@ -53,10 +53,10 @@ struct SignatureEntry {
 
 class FileBuilder {
  public:
-  FileBuilder() : buffers_(1) {}  // number 0 is the empty one, by convention
+  FileBuilder() : buffers_(1) {}  // index 0 is the empty one, by convention
 
   flatbuffers::FlatBufferBuilder& fbb() { return fbb_; }
-  // The number of a buffer with these bytes.
+  // The index of a buffer with these bytes.
   uint32_t add_buffer(Blob bytes);
   uint32_t add_code(BuiltinOperator op, int32_t version, const std::string& custom = {});
   // Number of a new graph; 0 is the main one.
@@ -107,7 +107,7 @@ class FileBuilder {
   std::vector<SignatureEntry> signature_inputs_, signature_outputs_;
 };
 
-// Nothing for types that files have no number for.
+// Nothing for types that files have no code for.
 std::optional<TensorType> tensor_type(DType dtype);
 
 }  // namespace ec::tflite

@@ -13,7 +13,7 @@ inline std::optional<Padding> padding_code(PaddingScheme scheme) {
   return scheme == PaddingScheme::Same ? Padding::SAME : Padding::VALID;
 }
 
-// Of a window over the dimensions [1, rank - 1) of x.
+// The padding of a window over the dimensions [1, rank - 1) of x.
 inline std::optional<Padding> padding_of(const ec::Tensor& x, const WindowSpec& spec) {
   return padding_code(padding_scheme(spec, std::span(x.shape()->dims()).subspan(1, spec.rank())));
 }

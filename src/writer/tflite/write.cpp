@@ -47,7 +47,7 @@ std::string json_object(const std::map<std::string, std::string>& entries) {
   return out + "}";
 }
 
-// What the file that the graph comes from said beside its graphs.
+// Metadata and buffers that the source file has beside its graphs.
 void add_source_metadata(const ec::Graph& graph, const TfliteWriteOptions& options,
                          FileBuilder& model) {
   for (const auto& [key, value] : graph.metadata()) {

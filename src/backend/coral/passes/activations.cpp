@@ -1,4 +1,4 @@
-// Functions of one number that the Edge TPU lacks, from those it has.
+// Element-wise functions that the Edge TPU lacks, as formulas of those it has.
 #include <cmath>
 
 #include "backend/coral/passes/rules.h"
@@ -20,7 +20,7 @@ Result<bool> leaky_to_prelu(Rewriter& r, Operation* op) {
   if (is_float_form(op) && x->dtype() == DType::F32) {
     slopes = p.floats(Shape::of(shape), std::vector<float>(channels, alpha));
   } else if (x->type().quant && (x->dtype() == DType::I8 || x->dtype() == DType::U8)) {
-    // Stored as 1 with the slope as its scale, the factor is the same number as before.
+    // Stored as 1 with the slope as its scale, the factor has the same value as before.
     TensorType type(x->dtype(), Shape::of(shape));
     type.quant = QuantParams{{alpha}, {0}, -1};
     slopes = r.graph().add_constant(
@@ -78,7 +78,7 @@ Result<bool> div_to_product(Rewriter& r, Operation* op) {
                    "a product with the inverse");
 }
 
-// Slopes of every place: relu(x) + slopes min(x, 0).
+// A slope for each element: relu(x) + slopes min(x, 0).
 Result<bool> prelu_map_to_sum(Rewriter& r, Operation* op) {
   const auto slopes = static_shape(op->input(1));
   if (!is_float_form(op) || !is_constant(op->input(1)) || !slopes) return false;

@@ -48,7 +48,7 @@ Tensor* padded_part(Replacement& p, const Operation* op, size_t axis) {
   const auto close = [&] {
     if (run.empty()) return;
     Tensor* joined =
-        same_numbers(p, p.concat(std::move(run), static_cast<int64_t>(axis)), op->output());
+        with_parameters_of(p, p.concat(std::move(run), static_cast<int64_t>(axis)), op->output());
     run.clear();
     std::vector<int64_t> pads(2 * rank, 0);
     pads[axis] = before;
@@ -66,7 +66,8 @@ Tensor* padded_part(Replacement& p, const Operation* op, size_t axis) {
     run.push_back(x);
   }
   close();
-  return same_numbers(p, p.concat(std::move(groups), static_cast<int64_t>(axis)), op->output());
+  return with_parameters_of(p, p.concat(std::move(groups), static_cast<int64_t>(axis)),
+                            op->output());
 }
 
 Result<bool> join_constants(Rewriter& r, Operation* op) {

@@ -1,5 +1,4 @@
-// Rearranging channels into pixels, and numbers that repeat: from a transposed convolution that
-// picks and from tiles.
+// depth_to_space as a transposed convolution that selects elements, and broadcasts as tiles.
 #include "backend/coral/passes/rules.h"
 
 namespace ec::passes {
@@ -8,14 +7,14 @@ namespace {
 constexpr int64_t kMostFilters = int64_t{1} << 20;
 
 // Pixel (i, j) of a block comes from channels [(i block + j) C, ...): every filter has a single
-// one.
+// one among zeros.
 Result<bool> depth_to_space_by_convolution(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<DepthToSpaceAttrs>();
   const auto in = static_shape(op->input(0)), out = static_shape(op->output());
   const Tensor* x = op->input(0);
   const bool byte = x->type().quant && (x->dtype() == DType::I8 || x->dtype() == DType::U8);
   if (!in || !out || in->size() != 4 || attrs.layout != Layout::ChannelsLast ||
-      attrs.order != DepthOrder::Dcr || !keeps_numbers(op) ||
+      attrs.order != DepthOrder::Dcr || !moves_elements_only(op) ||
       !(byte || (is_float_form(op) && x->dtype() == DType::F32)))
     return false;
   const int64_t block = attrs.block, channels = out->back(), depth = in->back();
@@ -29,15 +28,16 @@ Result<bool> depth_to_space_by_convolution(Rewriter& r, Operation* op) {
   ConvTransposeAttrs window;
   window.layout = Layout::ChannelsLast;
   window.strides = {block, block};
-  Tensor* filters = picking_filters(p, x, {depth, block, block, channels}, ones);
-  Tensor* y = same_numbers(p, p.op(OpKind::ConvTranspose, {op->input(0), filters}, window), x);
+  Tensor* filters = selection_filters(p, x, {depth, block, block, channels}, ones);
+  Tensor* y =
+      with_parameters_of(p, p.op(OpKind::ConvTranspose, {op->input(0), filters}, window), x);
   return rewritten(p, y, "TRANSPOSE_CONV that picks");
 }
 
 // BROADCAST_TO is not among the device's operators; TILE is seen in compiled files.
 Result<bool> expand_to_tile(Rewriter& r, Operation* op) {
   const auto in = static_shape(op->input(0)), out = static_shape(op->output());
-  if (!in || !out || !keeps_numbers(op) || in->size() > out->size()) return false;
+  if (!in || !out || !moves_elements_only(op) || in->size() > out->size()) return false;
   std::vector<int64_t> sizes(out->size() - in->size(), 1), repeats;
   sizes.insert(sizes.end(), in->begin(), in->end());
   for (size_t d = 0; d < out->size(); ++d) {
@@ -46,7 +46,7 @@ Result<bool> expand_to_tile(Rewriter& r, Operation* op) {
   }
   Replacement p(r, op);
   Tensor* x = op->input(0);
-  if (in->size() != out->size()) x = same_numbers(p, p.sized(x, sizes), op->input(0));
+  if (in->size() != out->size()) x = with_parameters_of(p, p.sized(x, sizes), op->input(0));
   return rewritten(p, p.op(OpKind::Tile, {x, p.ints(repeats)}), "TILE");
 }
 
@@ -57,6 +57,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-const std::span<const RewriteRule> kCoralImages = kRules;
+const std::span<const RewriteRule> kCoralBlocksAndTiles = kRules;
 
 }  // namespace ec::passes

@@ -23,9 +23,9 @@ class LegaliseCoralPass : public Pass {
   std::string_view name() const override { return kLegaliseCoralPass.name; }
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
     std::vector<RewriteRule> rules;
-    for (const auto family :
-         {kCoralActivations, kCoralConcat, kCoralDilation, kCoralLinear, kCoralPads, kCoralImages,
-          kCoralRanks, kCoralReductions, kCoralResize, kCoralSlices, kCoralSoftmax})
+    for (const auto family : {kCoralActivations, kCoralConcat, kCoralDilation, kCoralLinear,
+                              kCoralPads, kCoralBlocksAndTiles, kCoralRanks, kCoralReductions,
+                              kCoralResize, kCoralSlices, kCoralSoftmax})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }
@@ -37,12 +37,12 @@ bool is_float_form(const Operation* op) {
   return !has_quant(op) && is_float(op->output()->dtype());
 }
 
-bool keeps_numbers(const Operation* op) {
+bool moves_elements_only(const Operation* op) {
   return op->input(0)->dtype() == op->output()->dtype() &&
          op->input(0)->type().quant == op->output()->type().quant;
 }
 
-Tensor* same_numbers(Replacement& p, Tensor* result, const Tensor* like) {
+Tensor* with_parameters_of(Replacement& p, Tensor* result, const Tensor* like) {
   if (result != nullptr && like->type().quant)
     p.rewriter().graph().set_quant(result, like->type().quant);
   return result;
@@ -58,8 +58,8 @@ Result<bool> rewritten_all(Replacement& p, std::span<Tensor* const> results, std
   return p.replace_all(results);
 }
 
-Tensor* picking_filters(Replacement& p, const Tensor* like, const std::vector<int64_t>& shape,
-                        std::span<const int64_t> ones) {
+Tensor* selection_filters(Replacement& p, const Tensor* like, const std::vector<int64_t>& shape,
+                          std::span<const int64_t> ones) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   const auto filled = [&]<class T>(T) {

@@ -25,7 +25,7 @@ std::optional<Layer> layer_of(const Operation* op) {
   return layer;
 }
 
-// As real numbers the same sums; integers would be rounded in another way.
+// The sums are equal as real numbers; integers would be rounded in another way.
 Result<bool> to_convolution(Replacement& p, Operation* op, const Layer& layer) {
   const Tensor* weights = op->input(1);
   TensorType type = weights->type();
@@ -43,14 +43,15 @@ Result<bool> to_convolution(Replacement& p, Operation* op, const Layer& layer) {
 }
 
 Result<bool> to_rows(Replacement& p, Operation* op, const Layer& layer) {
-  Tensor* x = same_numbers(p, p.sized(op->input(0), {layer.rows, layer.in}), op->input(0));
+  Tensor* x = with_parameters_of(p, p.sized(op->input(0), {layer.rows, layer.in}), op->input(0));
   std::vector<Tensor*> rows;
   for (int64_t i = 0; i < layer.rows; ++i) {
     std::vector<Tensor*> inputs = op->inputs();
-    inputs[0] = same_numbers(p, p.slice(x, 0, i, i + 1), op->input(0));
-    rows.push_back(same_numbers(p, p.op(op->kind(), std::move(inputs), op->attrs()), op->output()));
+    inputs[0] = with_parameters_of(p, p.slice(x, 0, i, i + 1), op->input(0));
+    rows.push_back(
+        with_parameters_of(p, p.op(op->kind(), std::move(inputs), op->attrs()), op->output()));
   }
-  Tensor* y = same_numbers(p, p.concat(std::move(rows), 0), op->output());
+  Tensor* y = with_parameters_of(p, p.concat(std::move(rows), 0), op->output());
   return rewritten(p, p.reshape(y, *op->output()->shape()), "one layer per row");
 }
 

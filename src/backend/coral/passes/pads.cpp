@@ -7,7 +7,7 @@ namespace {
 constexpr int64_t kMostSlices = 16;
 
 Result<bool> mirror_to_slices(Rewriter& r, Operation* op) {
-  if (op->attrs_as<PadAttrs>().mode != PadMode::Reflect || !keeps_numbers(op)) return false;
+  if (op->attrs_as<PadAttrs>().mode != PadMode::Reflect || !moves_elements_only(op)) return false;
   const auto sizes = static_shape(op->input(0));
   const auto pads = is_constant(op->input(1)) ? int_values(op->input(1)) : std::nullopt;
   if (!sizes || !pads || op->input(3) != nullptr || pads->size() != 2 * sizes->size()) return false;
@@ -26,13 +26,13 @@ Result<bool> mirror_to_slices(Rewriter& r, Operation* op) {
     if (before + after == 0) continue;
     const auto axis = static_cast<int64_t>(d);
     const auto row = [&](int64_t i) {
-      return same_numbers(p, p.slice(x, axis, i, i + 1), op->output());
+      return with_parameters_of(p, p.slice(x, axis, i, i + 1), op->output());
     };
     std::vector<Tensor*> parts;
     for (int64_t i = before; i > 0; --i) parts.push_back(row(i));
     parts.push_back(x);
     for (int64_t i = 0; i < after; ++i) parts.push_back(row(size - 2 - i));
-    x = same_numbers(p, p.concat(std::move(parts), axis), op->output());
+    x = with_parameters_of(p, p.concat(std::move(parts), axis), op->output());
   }
   return rewritten(p, x, "slices and CONCATENATION");
 }

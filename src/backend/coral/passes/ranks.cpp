@@ -49,13 +49,13 @@ Joined joined(const std::vector<int64_t>& sizes, const Perm& perm) {
 Result<bool> join_dimensions(Rewriter& r, Operation* op) {
   const auto sizes = static_shape(op->input(0)), out = static_shape(op->output());
   const auto perm = perm_of(op);
-  if (!sizes || !out || !perm || !keeps_numbers(op)) return false;
+  if (!sizes || !out || !perm || !moves_elements_only(op)) return false;
   if (!exceeds_rank(*sizes) && !exceeds_rank(*out)) return false;
   const Joined few = joined(*sizes, *perm);
   if (few.sizes.empty() || few.sizes.size() > kMostDimensions) return false;
   Replacement p(r, op);
-  Tensor* x = same_numbers(p, p.sized(op->input(0), few.sizes), op->input(0));
-  Tensor* y = same_numbers(p, p.transpose(x, few.perm), op->input(0));
+  Tensor* x = with_parameters_of(p, p.sized(op->input(0), few.sizes), op->input(0));
+  Tensor* y = with_parameters_of(p, p.transpose(x, few.perm), op->input(0));
   return rewritten(p, p.reshape(y, *op->output()->shape()), "TRANSPOSE of three dimensions");
 }
 

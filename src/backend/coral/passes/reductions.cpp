@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kLargestWindow = 42 * 42;  // the largest seen in compiled files
 
-// Over channels whose number is no multiple of 4: a 1x1 convolution of equal weights.
+// A mean over channels whose count is no multiple of 4: a 1x1 convolution of equal weights.
 Tensor* mean_of_channels(Replacement& p, Tensor* x) {
   const std::vector<int64_t> sizes = x->shape()->sizes();
   const int64_t channels = sizes.back();

@@ -1,5 +1,5 @@
 // Resizes by more than 4, which the device leaves to the CPU: from a single pixel a tile, else
-// several small ones where they read the same numbers.
+// several small ones where they read the same elements.
 #include <algorithm>
 
 #include "ops/resize_taps.h"
@@ -74,7 +74,7 @@ std::optional<Steps> steps_of(const Operation* op, const std::vector<int64_t>& i
 Result<bool> resize_in_steps(Rewriter& r, Operation* op) {
   const auto in = static_shape(op->input(0)), out = static_shape(op->output());
   const auto& attrs = op->attrs_as<ResizeAttrs>();
-  if (!in || !out || in->size() != 4 || attrs.mode == ResizeMode::Cubic || !keeps_numbers(op))
+  if (!in || !out || in->size() != 4 || attrs.mode == ResizeMode::Cubic || !moves_elements_only(op))
     return false;
   if ((*out)[0] != (*in)[0] || (*out)[3] != (*in)[3]) return false;
   const bool large = (*out)[1] > kLargestFactor * (*in)[1] || (*out)[2] > kLargestFactor * (*in)[2];
@@ -90,8 +90,8 @@ Result<bool> resize_in_steps(Rewriter& r, Operation* op) {
   Tensor* x = op->input(0);
   for (size_t i = 0; i < steps->height.size(); ++i) {
     const int64_t sizes[] = {(*out)[0], steps->height[i], steps->width[i], (*out)[3]};
-    x = same_numbers(p, p.op(OpKind::Resize, {x, nullptr, nullptr, p.ints(sizes)}, attrs),
-                     op->output());
+    x = with_parameters_of(p, p.op(OpKind::Resize, {x, nullptr, nullptr, p.ints(sizes)}, attrs),
+                           op->output());
   }
   return rewritten(p, x, std::to_string(steps->height.size()) + " smaller ones");
 }

@@ -17,13 +17,13 @@ Result<bool> softmax_per_row(Rewriter& r, Operation* op) {
   Replacement p(r, op);
   Attrs attrs = op->attrs();
   attrs.edit<AxisAttrs>().axis = 1;
-  Tensor* x = same_numbers(p, p.sized(op->input(0), {rows, sizes->back()}), op->input(0));
+  Tensor* x = with_parameters_of(p, p.sized(op->input(0), {rows, sizes->back()}), op->input(0));
   std::vector<Tensor*> results;
   for (int64_t i = 0; i < rows; ++i) {
-    Tensor* row = same_numbers(p, p.slice(x, 0, i, i + 1), op->input(0));
-    results.push_back(same_numbers(p, p.op(OpKind::Softmax, {row}, attrs), op->output()));
+    Tensor* row = with_parameters_of(p, p.slice(x, 0, i, i + 1), op->input(0));
+    results.push_back(with_parameters_of(p, p.op(OpKind::Softmax, {row}, attrs), op->output()));
   }
-  Tensor* y = same_numbers(p, p.concat(std::move(results), 0), op->output());
+  Tensor* y = with_parameters_of(p, p.concat(std::move(results), 0), op->output());
   return rewritten(p, p.reshape(y, *op->output()->shape()), "one SOFTMAX per row");
 }
 

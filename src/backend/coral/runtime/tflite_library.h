@@ -1,4 +1,4 @@
-// The TFLite C library, which runs what is left to the CPU around the Edge TPU's part.
+// The TFLite C library, which runs the operators before and behind the Edge TPU's.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr std::string_view kTfliteLibrary = "libtensorflowlite_c.so";
 
 struct TensorInfo {
   std::string name;
-  int type = 0;  // TFLite's number of the element type
+  int type = 0;  // TFLite's id of the element type
   std::vector<int64_t> shape;
   size_t bytes = 0;
 };

@@ -54,7 +54,7 @@ Tensor* error_function(Replacement& p, Tensor* x) {
   return p.op(OpKind::Mul, {p.unary(OpKind::Sign, x), p.sub(p.number(x, 1), tail)});
 }
 
-// The angle whose tangent is a positive number, within 2e-8: halved twice by
+// The arc tangent of a positive value, within 2e-8: halved twice by
 // t / (1 + sqrt(1 + t^2)), then the first terms of the series.
 Tensor* arctangent(Replacement& p, Tensor* x) {
   // |x| > 1: pi / 2 - atan(1 / |x|)

@@ -9,7 +9,7 @@ namespace {
 
 enum : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
-// What masked scores get: far below all others, and still a number when several add up.
+// What is added to masked scores: far below all others, and still finite when several add up.
 constexpr double kMasked = -1e30;
 
 // [batch, length, heads * size] as [batch, heads, length, size].
@@ -25,9 +25,9 @@ Tensor* repeated_heads(Replacement& p, Tensor* x, int64_t heads) {
   if (!p.ok()) return x;
   const int64_t own = (*static_shape(x))[1];
   if (own == heads) return x;
-  std::vector<int64_t> places;
-  for (int64_t h = 0; h < heads; ++h) places.push_back(h * own / heads);
-  return p.gather(x, places, 1);
+  std::vector<int64_t> indices;
+  for (int64_t h = 0; h < heads; ++h) indices.push_back(h * own / heads);
+  return p.gather(x, indices, 1);
 }
 
 // 0 where query i may look at key j, else kMasked; null: everywhere.
@@ -50,7 +50,7 @@ Tensor* with_mask(Replacement& p, Tensor* scores, Tensor* mask) {
   if (mask == nullptr || !p.ok()) return scores;
   if (mask->dtype() == DType::Bool)
     return p.op(OpKind::Where, {mask, scores, p.number(scores, kMasked)});
-  // Infinities would give no number where whole rows are masked.
+  // Infinities would give NaN where whole rows are masked.
   return p.add(scores, p.max(mask, kMasked));
 }
 
@@ -140,9 +140,9 @@ Result<bool> expand_rotary(Rewriter& r, Operation* op) {
   Tensor* x = by_heads(p, op->input(kX), attrs.num_heads);
   if (!p.ok()) return p.replace(nullptr);
   const std::vector<int64_t> sizes = *static_shape(x);
-  const int64_t turned = attrs.rotary_dim > 0 ? attrs.rotary_dim : sizes[3], half = turned / 2;
+  const int64_t rotated = attrs.rotary_dim > 0 ? attrs.rotary_dim : sizes[3], half = rotated / 2;
   // The two elements of each pair: neighbours, or one from each half.
-  std::vector<int64_t> first, second, order(static_cast<size_t>(turned));
+  std::vector<int64_t> first, second, order(static_cast<size_t>(rotated));
   for (int64_t i = 0; i < half; ++i) {
     first.push_back(attrs.interleaved ? 2 * i : i);
     second.push_back(attrs.interleaved ? 2 * i + 1 : i + half);
@@ -150,7 +150,7 @@ Result<bool> expand_rotary(Rewriter& r, Operation* op) {
     order[static_cast<size_t>(second.back())] = i + half;
   }
   Tensor* a = attrs.interleaved ? p.gather(x, first, 3) : p.slice(x, 3, 0, half);
-  Tensor* b = attrs.interleaved ? p.gather(x, second, 3) : p.slice(x, 3, half, turned);
+  Tensor* b = attrs.interleaved ? p.gather(x, second, 3) : p.slice(x, 3, half, rotated);
   Tensor* cosine = angles(p, op, kCos);
   Tensor* sine = angles(p, op, kSin);
   Tensor* a_cosine = p.mul(a, cosine);
@@ -161,8 +161,8 @@ Result<bool> expand_rotary(Rewriter& r, Operation* op) {
   Tensor* right = p.add(a_sine, b_cosine);
   Tensor* y = p.concat({left, right}, 3);
   if (attrs.interleaved) y = p.gather(y, order, 3);
-  if (turned < sizes[3]) {
-    Tensor* rest = p.slice(x, 3, turned, sizes[3]);
+  if (rotated < sizes[3]) {
+    Tensor* rest = p.slice(x, 3, rotated, sizes[3]);
     y = p.concat({y, rest}, 3);
   }
   if (shape->size() == 3) {

@@ -1,5 +1,5 @@
-// Operations on images that the layout pass left with their channels first, because turning them
-// costs more transposes than it saves. TFLite has them with the channels last only.
+// Operations on images that the layout pass left with their channels first, because transposing
+// them costs more transposes than it saves. TFLite has them with the channels last only.
 #include "passes/layout/plan.h"
 #include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"

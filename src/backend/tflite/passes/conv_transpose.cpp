@@ -58,7 +58,7 @@ Result<bool> make_dense(Rewriter& r, Operation* op) {
   return p.replace(p.op(OpKind::ConvTranspose, std::move(inputs), std::move(plain)));
 }
 
-// All that the filters reach, then the part that the pads leave.
+// The whole range that the filters reach, cropped by the pads.
 Result<bool> crop_conv_transpose(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ConvTransposeAttrs>();
   const auto in = static_shape(op->input(0)), weights = static_shape(op->input(1));
@@ -76,7 +76,8 @@ Result<bool> crop_conv_transpose(Rewriter& r, Operation* op) {
   for (const TransposedDim& w : windows) {
     const int64_t reach = (w.input - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
     const int64_t more = std::max<int64_t>(0, w.pad_begin + w.output - reach);
-    // Zeros further out than the operator can give, or before the begin: not in real models.
+    // Zeros further out than the operator can give, or before the first element: not in real
+    // models.
     if (w.pad_begin < 0 || more >= w.stride) return false;
     edited.output_padding.push_back(more);
     begin.push_back(w.pad_begin);

@@ -1,12 +1,13 @@
-// Sampling at computed places: pixels gathered from the flattened image, weighted and added.
+// Sampling at computed coordinates: pixels gathered from the flattened image, weighted and added.
 #include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {
 
-// Coordinates in [-1, 1] as places of pixels along one dimension.
-Tensor* places(Replacement& p, Tensor* grid, int64_t which, int64_t size, const GridSampleAttrs& attrs) {
+// Coordinates in [-1, 1] as coordinates in pixels along one dimension.
+Tensor* pixel_coordinates(Replacement& p, Tensor* grid, int64_t which, int64_t size,
+                          const GridSampleAttrs& attrs) {
   Tensor* g = p.slice(grid, 3, which, which + 1);
   const auto n = static_cast<double>(size);
   Tensor* at = attrs.align_corners ? p.mul(p.add(g, 1.0), (n - 1) / 2)
@@ -43,8 +44,8 @@ Result<bool> expand_grid_sample(Rewriter& r, Operation* op) {
   const int64_t n = (*x)[0], c = (*x)[1], h = (*x)[2], w = (*x)[3];
   Replacement p(r, op);
   Tensor* pixels = p.sized(p.transpose(op->input(0), {0, 2, 3, 1}), {n * h * w, c});
-  const auto columns = taps(p, places(p, op->input(1), 0, w, attrs), w, attrs.mode);
-  const auto rows = taps(p, places(p, op->input(1), 1, h, attrs), h, attrs.mode);
+  const auto columns = taps(p, pixel_coordinates(p, op->input(1), 0, w, attrs), w, attrs.mode);
+  const auto rows = taps(p, pixel_coordinates(p, op->input(1), 1, h, attrs), h, attrs.mode);
   // Where each image of the batch begins.
   std::vector<int32_t> begins;
   for (int64_t i = 0; i < n; ++i) begins.push_back(static_cast<int32_t>(i * h * w));
@@ -62,7 +63,7 @@ Result<bool> expand_grid_sample(Rewriter& r, Operation* op) {
   return p.replace(p.transpose(sum, {0, 3, 1, 2}));
 }
 
-// The places of all pixels times the maps.
+// The coordinates of all pixels times the affine maps.
 Result<bool> expand_affine_grid(Rewriter& r, Operation* op) {
   const auto out = static_shape(op->output());
   if (!is_plain(op) || !out || out->size() != 4 || op->output()->dtype() != DType::F32)
@@ -82,9 +83,9 @@ Result<bool> expand_affine_grid(Rewriter& r, Operation* op) {
       base.push_back(1.0f);
     }
   Replacement p(r, op);
-  Tensor* places_of_pixels = p.floats(Shape{1, h * w, 3}, base);
+  Tensor* all_coordinates = p.floats(Shape{1, h * w, 3}, base);
   Tensor* grid =
-      p.op(OpKind::MatMul, {places_of_pixels, op->input(0)}, MatMulAttrs{.transpose_b = true});
+      p.op(OpKind::MatMul, {all_coordinates, op->input(0)}, MatMulAttrs{.transpose_b = true});
   return p.replace(p.sized(grid, *out));
 }
 

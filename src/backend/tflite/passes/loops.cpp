@@ -1,5 +1,5 @@
-// Loops whose results grow by a part in each iteration. TFLite's loops carry tensors of one shape:
-// the whole result is carried from the begin, and each iteration puts its part into it.
+// Loops whose results grow by a row in each iteration. TFLite's loops carry tensors of fixed shape:
+// the whole result is carried from the begin, and each iteration writes its row into it.
 #include "ops/value.h"
 #include "passes/inline_body.h"
 #include "passes/replacement.h"
@@ -27,12 +27,12 @@ class Body {
     return nullptr;
   }
   // The iteration, or its counterpart from the end.
-  Tensor* place(bool backwards, int64_t count) {
+  Tensor* row_index(bool backwards, int64_t count) {
     if (!backwards) return iteration;
     return op(OpKind::Sub,
               {graph_->add_scalar("", DType::I64, static_cast<double>(count - 1)), iteration});
   }
-  // The whole with this part at the place along the first dimension.
+  // The whole with `part` at index `at` of the first dimension.
   Tensor* put(Tensor* whole, Tensor* part, Tensor* at) {
     std::vector<int64_t> sizes = whole->shape()->sizes();
     sizes[0] = 1;
@@ -108,7 +108,7 @@ Result<bool> carry_grown_results(Rewriter& r, Operation* op) {
   return true;
 }
 
-// scan(states..., scanned..., captures...) -> (states..., grown...): a loop that takes parts of
+// scan(states..., scanned..., captures...) -> (states..., grown...): a loop that takes slices of
 // what is scanned.
 Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ScanAttrs>();
@@ -133,21 +133,21 @@ Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
     arguments.push_back(body.graph().add_input("", old.inputs()[i]->type()));
     inputs.push_back(op->input(i));
   }
-  // Replacement are collected along the first dimension and turned behind the loop.
-  std::vector<Perm> turns;
+  // Rows are collected along the first dimension and the results transposed behind the loop.
+  std::vector<Perm> perms;
   for (size_t i = states; i < op->outputs().size(); ++i) {
     const size_t rank = op->output(i)->shape()->rank();
     const int64_t axis = positive_axis(at(attrs.output_axes, i - states), rank);
-    Perm turn = identity_perm(rank);
-    turn.erase(turn.begin());
-    turn.insert(turn.begin() + axis, 0);
+    Perm perm = identity_perm(rank);
+    perm.erase(perm.begin());
+    perm.insert(perm.begin() + axis, 0);
     std::vector<int64_t> sizes = op->output(i)->shape()->sizes();
     sizes.erase(sizes.begin() + axis);
     sizes.insert(sizes.begin(), count);
     const TensorType type(op->output(i)->dtype(), Shape::of(sizes));
     wholes.push_back(body.graph().add_input("", type));
     inputs.push_back(zeros(r, type));
-    turns.push_back(std::move(turn));
+    perms.push_back(std::move(perm));
   }
   for (size_t i = states; i < op->inputs().size(); ++i) {
     captures.push_back(body.graph().add_input("", op->input(i)->type()));
@@ -155,15 +155,15 @@ Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
   }
   for (size_t i = 0; i < scanned; ++i) {
     const int64_t axis = positive_axis(at(attrs.input_axes, i), captures[i]->shape()->rank());
-    Tensor* place = body.place(at(attrs.input_directions, i) != 0, count);
-    arguments.push_back(body.op(OpKind::Gather, {captures[i], place}, GatherAttrs{.axis = axis}));
+    Tensor* row = body.row_index(at(attrs.input_directions, i) != 0, count);
+    arguments.push_back(body.op(OpKind::Gather, {captures[i], row}, GatherAttrs{.axis = axis}));
   }
   arguments.insert(arguments.end(), captures.begin() + static_cast<std::ptrdiff_t>(scanned),
                    captures.end());
   EC_TRY(results, inline_body(body.graph(), old, arguments));
   for (size_t i = 0; i < wholes.size(); ++i) {
-    Tensor* place = body.place(at(attrs.output_directions, i) != 0, count);
-    results[states + i] = body.put(wholes[i], results[states + i], place);
+    Tensor* row = body.row_index(at(attrs.output_directions, i) != 0, count);
+    results[states + i] = body.put(wholes[i], results[states + i], row);
   }
   EC_TRY(std::unique_ptr<Graph> graph, body.finish());
   graph->add_output("condition", graph->inputs()[1]);
@@ -173,8 +173,8 @@ Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
          add_loop(r, op, std::move(inputs), std::move(graph), op->outputs().size()));
   Replacement p(r, op);
   std::vector<Tensor*> outputs = loop->outputs();
-  for (size_t i = 0; i < turns.size(); ++i)
-    outputs[states + i] = p.transpose(outputs[states + i], turns[i]);
+  for (size_t i = 0; i < perms.size(); ++i)
+    outputs[states + i] = p.transpose(outputs[states + i], perms[i]);
   return p.replace_all(outputs);
 }
 

@@ -1,4 +1,4 @@
-// Movement of elements: what TFLite lacks is gathered with constant places, masked or sliced.
+// Movement of elements: what TFLite lacks is gathered with constant indices, masked or sliced.
 #include <algorithm>
 
 #include "ops/value.h"
@@ -75,19 +75,19 @@ Result<bool> gather_pad(Rewriter& r, Operation* op) {
     const auto [begin, end] = (*pads)[d];
     const int64_t size = (*sizes)[d];
     if ((begin == 0 && end == 0) || size == 0) continue;
-    std::vector<int64_t> places;
+    std::vector<int64_t> indices;
     for (int64_t i = -begin; i < size + end; ++i) {
       if (mode == PadMode::Edge) {
-        places.push_back(std::clamp<int64_t>(i, 0, size - 1));
+        indices.push_back(std::clamp<int64_t>(i, 0, size - 1));
       } else if (mode == PadMode::Wrap) {
-        places.push_back((i % size + size) % size);
+        indices.push_back((i % size + size) % size);
       } else {
         const int64_t period = std::max<int64_t>(1, 2 * (size - 1));
         const int64_t at = (i % period + period) % period;
-        places.push_back(std::min(at, period - at));
+        indices.push_back(std::min(at, period - at));
       }
     }
-    x = p.gather(x, places, static_cast<int64_t>(d));
+    x = p.gather(x, indices, static_cast<int64_t>(d));
   }
   return p.replace(x);
 }
@@ -102,13 +102,13 @@ Result<bool> order_depth(Rewriter& r, Operation* op) {
     return false;
   if (has_quant(op)) return false;
   const int64_t blocks = attrs.block * attrs.block, channels = sizes->back() / blocks;
-  std::vector<int64_t> places;
+  std::vector<int64_t> indices;
   for (int64_t b = 0; b < blocks; ++b)
-    for (int64_t c = 0; c < channels; ++c) places.push_back(c * blocks + b);
+    for (int64_t c = 0; c < channels; ++c) indices.push_back(c * blocks + b);
   Replacement p(r, op);
   Attrs plain = op->attrs();
   plain.edit<DepthToSpaceAttrs>().order = DepthOrder::Dcr;
-  Tensor* x = channels == 1 ? op->input(0) : p.gather(op->input(0), places, 3);
+  Tensor* x = channels == 1 ? op->input(0) : p.gather(op->input(0), indices, 3);
   return p.replace(p.op(OpKind::DepthToSpace, {x}, std::move(plain)));
 }
 
@@ -119,14 +119,14 @@ Result<bool> order_space(Rewriter& r, Operation* op) {
     return false;
   if (has_quant(op)) return false;
   const int64_t blocks = attrs.block * attrs.block, channels = sizes->back();
-  std::vector<int64_t> places;
+  std::vector<int64_t> indices;
   for (int64_t c = 0; c < channels; ++c)
-    for (int64_t b = 0; b < blocks; ++b) places.push_back(b * channels + c);
+    for (int64_t b = 0; b < blocks; ++b) indices.push_back(b * channels + c);
   Replacement p(r, op);
   Attrs plain = op->attrs();
   plain.edit<SpaceToDepthAttrs>().order = DepthOrder::Dcr;
   Tensor* y = p.op(OpKind::SpaceToDepth, {op->input(0)}, std::move(plain));
-  return p.replace(channels == 1 ? y : p.gather(y, places, 3));
+  return p.replace(channels == 1 ? y : p.gather(y, indices, 3));
 }
 
 // view [..., C] as [..., factors], transpose of the factors, view back: one gather.
@@ -144,36 +144,36 @@ Result<bool> gather_shuffle(Rewriter& r, Operation* op) {
     return false;
   for (size_t d = 0; d < lead; ++d)
     if ((*perm)[d] != static_cast<int64_t>(d)) return false;
-  // The element that each place of the result reads.
+  // The index of the element that each element of the result reads.
   std::vector<int64_t> stride(middle->size(), 1);
   for (size_t d = middle->size(); d-- > lead + 1;) stride[d - 1] = stride[d] * (*middle)[d];
-  std::vector<int64_t> places{0};
+  std::vector<int64_t> indices{0};
   for (size_t d = lead; d < perm->size(); ++d) {
     const auto from = static_cast<size_t>((*perm)[d]);
     std::vector<int64_t> next;
-    for (const int64_t base : places)
+    for (const int64_t base : indices)
       for (int64_t i = 0; i < (*middle)[from]; ++i) next.push_back(base + i * stride[from]);
-    places = std::move(next);
+    indices = std::move(next);
   }
   Replacement p(r, op);
-  return p.replace(p.gather(split->input(0), places, static_cast<int64_t>(lead)));
+  return p.replace(p.gather(split->input(0), indices, static_cast<int64_t>(lead)));
 }
 
-// Channels gathered in another order behind a convolution: its filters change places instead.
+// Channels gathered in another order behind a convolution: its filters are reordered instead.
 Result<bool> gather_filters(Rewriter& r, Operation* op) {
   Operation* conv = produced_by(op->input(0), OpKind::Conv);
   if (conv == nullptr || !has_single_use(op->input(0)) || has_quant(op) || has_quant(conv))
     return false;
   const auto& attrs = conv->attrs_as<ConvAttrs>();
-  const auto places = is_constant(op->input(1)) ? int_values(op->input(1)) : std::nullopt;
+  const auto indices = is_constant(op->input(1)) ? int_values(op->input(1)) : std::nullopt;
   const auto rank = rank_of(op->input(0));
-  if (!places || rank_of(op->input(1)) != 1 || !rank || attrs.groups != 1 ||
+  if (!indices || rank_of(op->input(1)) != 1 || !rank || attrs.groups != 1 ||
       conv->input(3) != nullptr || !is_constant(conv->input(1)))
     return false;
   const auto channel = static_cast<int64_t>(attrs.layout == Layout::ChannelsLast ? *rank - 1 : 1);
   if (positive_axis(op->attrs_as<GatherAttrs>().axis, *rank) != channel) return false;
   if (conv->input(2) != nullptr && !is_constant(conv->input(2))) return false;
-  if (places->size() > static_cast<size_t>(conv->input(1)->shape()->sizes()[0])) return false;
+  if (indices->size() > static_cast<size_t>(conv->input(1)->shape()->sizes()[0])) return false;
   std::vector<Tensor*> inputs = conv->inputs();
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) continue;
@@ -187,23 +187,23 @@ Result<bool> gather_filters(Rewriter& r, Operation* op) {
 
 // --- indices -------------------------------------------------------------------------------------
 
-// Places counted from the end: constants are counted from the begin, the rest is computed.
-Result<bool> positive_places(Rewriter& r, Operation* op) {
+// Indices counted from the end: constants become counted from the begin, others are computed.
+Result<bool> positive_indices(Rewriter& r, Operation* op) {
   const auto rank = rank_of(op->input(0));
   if (!rank || !is_constant(op->input(1))) return false;
-  const auto places = int_values(op->input(1));
+  const auto indices = int_values(op->input(1));
   const auto axis = static_cast<size_t>(positive_axis(op->attrs_as<GatherAttrs>().axis, *rank));
   const Dim size = (*op->input(0)->shape())[axis];
-  if (!places || !size.is_static()) return false;
-  if (std::none_of(places->begin(), places->end(), [](int64_t i) { return i < 0; })) return false;
-  std::vector<int64_t> moved = *places;
+  if (!indices || !size.is_static()) return false;
+  if (std::none_of(indices->begin(), indices->end(), [](int64_t i) { return i < 0; })) return false;
+  std::vector<int64_t> moved = *indices;
   for (int64_t& i : moved) i += i < 0 ? size.size() : 0;
   Tensor* constant = r.graph().add_constant<int64_t>("", *op->input(1)->shape(), moved);
   r.set_operand(op, 1, constant);
   return true;
 }
 
-// Places of one_hot counted from the end; places of extremes never are.
+// Indices of one_hot counted from the end; those that arg_max gives never are.
 Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
   const auto depth = scalar_value(op->input(1));
   Tensor* at = op->input(0);
@@ -224,7 +224,7 @@ Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
   return p.replace(p.op(OpKind::OneHot, {at, op->input(1), op->input(2)}, op->attrs()));
 }
 
-// gather_elements along an axis: flat places into the flattened tensor.
+// gather_elements along an axis: flat indices into the flattened tensor.
 Result<bool> expand_gather_elements(Rewriter& r, Operation* op) {
   const auto from = static_shape(op->input(0)), to = static_shape(op->output());
   if (!from || !to || has_quant(op)) return false;
@@ -293,8 +293,8 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Reshape, gather_shuffle, "channel shuffles"},
     {OpKind::Flatten, gather_shuffle, "channel shuffles"},
     {OpKind::Gather, gather_filters, "channel orders"},
-    {OpKind::Gather, positive_places, "places from the end"},
-    {OpKind::OneHot, positive_one_hot, "places from the end"},
+    {OpKind::Gather, positive_indices, "indices from the end"},
+    {OpKind::OneHot, positive_one_hot, "indices from the end"},
     {OpKind::GatherElements, expand_gather_elements, "gathers"},
     {OpKind::Transpose, merge_transposes, "transposes merged"},
     {OpKind::Trilu, expand_trilu, "triangles"},

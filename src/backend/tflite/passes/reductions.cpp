@@ -93,11 +93,11 @@ Result<bool> arg_from_behind(Rewriter& r, Operation* op) {
   const Dim size = (*op->input(0)->shape())[static_cast<size_t>(axis)];
   if (!size.is_static()) return false;
   Replacement p(r, op);
-  std::vector<int64_t> places;
-  for (int64_t i = size.size(); i-- > 0;) places.push_back(i);
+  std::vector<int64_t> indices;
+  for (int64_t i = size.size(); i-- > 0;) indices.push_back(i);
   Attrs plain = op->attrs();
   plain.edit<ArgReduceAttrs>().select_last = false;
-  Tensor* at = p.op(op->kind(), {p.gather(op->input(0), places, axis)}, std::move(plain));
+  Tensor* at = p.op(op->kind(), {p.gather(op->input(0), indices, axis)}, std::move(plain));
   if (!p.ok()) return p.replace(nullptr);
   return p.replace(p.sub(p.number(at, static_cast<double>(size.size() - 1)), at));
 }

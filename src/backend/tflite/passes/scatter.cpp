@@ -1,5 +1,5 @@
-// Elements put into others by their places. TFLite adds updates to zeros; everything else is made
-// of that: sums are added to what is there, replaced elements are chosen by a mask of the same
+// Elements written into a tensor by their indices. TFLite adds updates to zeros; everything else is
+// made of that: sums are added to what is there, replaced elements are chosen by a mask of the same
 // kind.
 #include <algorithm>
 #include <set>
@@ -16,18 +16,18 @@ Tensor* i32_constant(Rewriter& r, const Shape& shape, const std::vector<int64_t>
   return r.graph().add_constant<int32_t>("", shape, std::span<const int32_t>(narrow));
 }
 
-// Places counted from the end, counted from the begin.
-Tensor* from_begin(Replacement& p, Tensor* places, Tensor* sizes) {
-  if (!p.ok()) return places;
-  if (const auto known = int_values(places))
-    if (std::none_of(known->begin(), known->end(), [](int64_t i) { return i < 0; })) return places;
-  Tensor* wrapped = p.add(places, sizes);
-  Tensor* negative = p.op(OpKind::Less, {places, p.number(places, 0)});
-  return p.op(OpKind::Where, {negative, wrapped, places});
+// Negative indices count from the end: the same counted from the begin.
+Tensor* from_begin(Replacement& p, Tensor* indices, Tensor* sizes) {
+  if (!p.ok()) return indices;
+  if (const auto known = int_values(indices))
+    if (std::none_of(known->begin(), known->end(), [](int64_t i) { return i < 0; })) return indices;
+  Tensor* wrapped = p.add(indices, sizes);
+  Tensor* negative = p.op(OpKind::Less, {indices, p.number(indices, 0)});
+  return p.op(OpKind::Where, {negative, wrapped, indices});
 }
 
 // Which elements are replaced, as the same scatter of ones.
-Tensor* replaced(Replacement& p, Rewriter& r, Tensor* places, const std::vector<int64_t>& shape,
+Tensor* replaced(Replacement& p, Rewriter& r, Tensor* indices, const std::vector<int64_t>& shape,
                  const std::vector<int64_t>& updates) {
   const auto count = [](const std::vector<int64_t>& sizes) {
     return static_cast<size_t>(count_elements(sizes));
@@ -35,26 +35,26 @@ Tensor* replaced(Replacement& p, Rewriter& r, Tensor* places, const std::vector<
   Tensor* zeros = i32_constant(r, Shape::of(shape), std::vector<int64_t>(count(shape), 0));
   Tensor* ones = i32_constant(r, Shape::of(updates), std::vector<int64_t>(count(updates), 1));
   Tensor* hits =
-      p.op(OpKind::ScatterNd, {zeros, places, ones}, ScatterNdAttrs{.reduction = Reduction::Add});
+      p.op(OpKind::ScatterNd, {zeros, indices, ones}, ScatterNdAttrs{.reduction = Reduction::Add});
   return p.op(OpKind::Greater, {hits, p.number(hits, 0)});
 }
 
-Tensor* sums_into_zeros(Replacement& p, Rewriter& r, Tensor* places, Tensor* updates,
+Tensor* sums_into_zeros(Replacement& p, Rewriter& r, Tensor* indices, Tensor* updates,
                         const std::vector<int64_t>& shape) {
   if (!p.ok()) return nullptr;
   const size_t bytes = static_cast<size_t>(count_elements(shape)) * element_size(updates->dtype());
   const std::vector<std::byte> nothing(bytes);
   Tensor* zeros = r.graph().add_constant("", TensorType(updates->dtype(), Shape::of(shape)),
                                          Blob::copy_of(std::span<const std::byte>(nothing)));
-  return p.op(OpKind::ScatterNd, {zeros, places, updates},
+  return p.op(OpKind::ScatterNd, {zeros, indices, updates},
               ScatterNdAttrs{.reduction = Reduction::Add});
 }
 
-// Two updates of one place: sums take them all, the file format has nothing else that does. Without
-// a reduction the places have to differ, says ONNX.
-bool may_repeat(const Tensor* places, size_t row, Reduction reduction) {
+// Whether two updates may have one index: a sum adds them all, no other operator of the file format
+// handles that. Without a reduction ONNX requires the indices to differ.
+bool may_repeat(const Tensor* indices, size_t row, Reduction reduction) {
   if (reduction == Reduction::Add) return false;
-  const auto values = int_values(places);
+  const auto values = int_values(indices);
   if (!values) return reduction != Reduction::None;
   std::set<std::vector<int64_t>> seen;
   for (size_t i = 0; i + row <= values->size(); i += row)
@@ -95,17 +95,17 @@ Result<bool> expand_scatter_nd(Rewriter& r, Operation* op) {
   if (is_ready || may_repeat(op->input(1), row, reduction)) return false;
   Replacement p(r, op);
   const std::vector<int64_t> sizes(shape->begin(), shape->begin() + static_cast<int64_t>(row));
-  Tensor* places = from_begin(p, p.cast(op->input(1), DType::I32),
-                              i32_constant(r, Shape{static_cast<int64_t>(row)}, sizes));
+  Tensor* indices = from_begin(p, p.cast(op->input(1), DType::I32),
+                               i32_constant(r, Shape{static_cast<int64_t>(row)}, sizes));
   Tensor* x = op->input(0);
-  Tensor* sums = sums_into_zeros(p, r, places, op->input(2), *shape);
+  Tensor* sums = sums_into_zeros(p, r, indices, op->input(2), *shape);
   if (reduction == Reduction::Add) return p.replace(p.add(x, sums));
-  Tensor* mask = replaced(p, r, places, *shape, *updates);
+  Tensor* mask = replaced(p, r, indices, *shape, *updates);
   Tensor* news = joined(p, reduction, x, sums);
   return p.replace(p.op(OpKind::Where, {mask, news, x}));
 }
 
-// Along an axis: flat places in the flattened tensor.
+// Indices along an axis become flat indices into the flattened tensor.
 Result<bool> expand_scatter_elements(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ScatterElementsAttrs>();
   const auto shape = static_shape(op->input(0)), updates = static_shape(op->input(1));
@@ -124,40 +124,40 @@ Result<bool> expand_scatter_elements(Rewriter& r, Operation* op) {
     }
   }
   Replacement p(r, op);
-  Tensor* places = p.sized(p.cast(op->input(1), DType::I32), {count, 1});
-  places = from_begin(p, places, i32_constant(r, Shape{1}, {(*shape)[axis]}));
-  if (stride[axis] != 1) places = p.mul(places, static_cast<double>(stride[axis]));
-  places = p.add(places, i32_constant(r, Shape{count, 1}, base));
+  Tensor* indices = p.sized(p.cast(op->input(1), DType::I32), {count, 1});
+  indices = from_begin(p, indices, i32_constant(r, Shape{1}, {(*shape)[axis]}));
+  if (stride[axis] != 1) indices = p.mul(indices, static_cast<double>(stride[axis]));
+  indices = p.add(indices, i32_constant(r, Shape{count, 1}, base));
   Tensor* flat = p.sized(op->input(0), {count_elements(*shape)});
   Tensor* news = p.sized(op->input(2), {count});
   Tensor* y =
-      p.op(OpKind::ScatterNd, {flat, places, news}, ScatterNdAttrs{.reduction = attrs.reduction});
+      p.op(OpKind::ScatterNd, {flat, indices, news}, ScatterNdAttrs{.reduction = attrs.reduction});
   return p.replace(p.sized(y, *shape));
 }
 
-// Batches of gather_nd: their numbers become part of the places.
+// Batch dimensions of gather_nd: their coordinates become part of the indices.
 Result<bool> expand_gather_nd(Rewriter& r, Operation* op) {
   const auto batch = static_cast<size_t>(op->attrs_as<GatherNdAttrs>().batch_dims);
   const auto index = static_shape(op->input(1)), shape = static_shape(op->input(0));
   if (batch == 0 || has_quant(op) || !index || !shape || batch >= index->size()) return false;
   std::vector<int64_t> sizes = *index;
   sizes.back() = static_cast<int64_t>(batch);
-  std::vector<int64_t> numbers(static_cast<size_t>(count_elements(sizes)));
+  std::vector<int64_t> coordinates(static_cast<size_t>(count_elements(sizes)));
   int64_t inner = 1;
   for (size_t d = batch; d + 1 < index->size(); ++d) inner *= (*index)[d];
-  for (size_t i = 0; i < numbers.size(); ++i) {
+  for (size_t i = 0; i < coordinates.size(); ++i) {
     int64_t at = static_cast<int64_t>(i / batch) / inner;
     for (size_t d = batch; d-- > i % batch + 1;) at /= (*index)[d];
-    numbers[i] = at % (*index)[i % batch];
+    coordinates[i] = at % (*index)[i % batch];
   }
   Replacement p(r, op);
-  Tensor* rows = i32_constant(r, Shape::of(sizes), numbers);
+  Tensor* rows = i32_constant(r, Shape::of(sizes), coordinates);
   const std::vector<int64_t> limits(shape->begin() + static_cast<int64_t>(batch),
                                     shape->begin() + static_cast<int64_t>(batch) + index->back());
-  Tensor* places = from_begin(p, p.cast(op->input(1), DType::I32),
-                              i32_constant(r, Shape{index->back()}, limits));
-  places = p.concat({rows, places}, static_cast<int64_t>(index->size()) - 1);
-  return p.replace(p.op(OpKind::GatherNd, {op->input(0), places}, GatherNdAttrs{}));
+  Tensor* indices = from_begin(p, p.cast(op->input(1), DType::I32),
+                               i32_constant(r, Shape{index->back()}, limits));
+  indices = p.concat({rows, indices}, static_cast<int64_t>(index->size()) - 1);
+  return p.replace(p.op(OpKind::GatherNd, {op->input(0), indices}, GatherNdAttrs{}));
 }
 
 constexpr RewriteRule kRules[] = {

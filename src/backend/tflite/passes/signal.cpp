@@ -25,7 +25,7 @@ Tensor* wave(Replacement& p, double (*function)(double), int64_t length, int64_t
   return p.floats(Shape{bins, length}, values);
 }
 
-// Real and imaginary parts, the transformed dimension last.
+// A complex tensor as two, the transformed dimension last.
 struct Complex {
   Tensor *real = nullptr, *imaginary = nullptr;  // imaginary null: 0
 };
@@ -103,7 +103,7 @@ Result<bool> expand_dft(Rewriter& r, Operation* op) {
     pads[rank + static_cast<size_t>(axis)] = length - size;
     x = p.pad(x, pads);
   }
-  // The parts come first, the transformed dimension last.
+  // The dimension of real and imaginary values comes first, the transformed one last.
   Perm perm{static_cast<int64_t>(rank) - 1};
   for (int64_t d = 0; d + 1 < static_cast<int64_t>(rank); ++d)
     if (d != axis) perm.push_back(d);
@@ -117,7 +117,7 @@ Result<bool> expand_dft(Rewriter& r, Operation* op) {
   if (complex) parts.imaginary = p.sized(p.slice(x, 0, 1, 2), sizes);
   const int64_t bins = (*out)[static_cast<size_t>(axis)];
   Tensor* y = joined(p, transform(p, parts, length, bins, attrs.inverse));
-  // From [others..., bins, 2] back: the dimension to its place.
+  // From [others..., bins, 2] back: the dimension to its old position.
   Perm back;
   for (int64_t d = 0; d + 2 < static_cast<int64_t>(rank); ++d) back.push_back(d);
   back.insert(back.begin() + axis, static_cast<int64_t>(rank) - 2);
@@ -138,14 +138,14 @@ Result<bool> expand_stft(Rewriter& r, Operation* op) {
   if (!length || *length < 1 || *length > kMaxLength) return false;
   const auto n = static_cast<int64_t>(*length);
   const int64_t frames = (*out)[1], bins = (*out)[2];
-  std::vector<int32_t> places;
+  std::vector<int32_t> indices;
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < n; ++i)
-      places.push_back(static_cast<int32_t>(f * static_cast<int64_t>(*step) + i));
+      indices.push_back(static_cast<int32_t>(f * static_cast<int64_t>(*step) + i));
   Replacement p(r, op);
   Tensor* signal = p.sized(op->input(0), {(*shape)[0], (*shape)[1]});
   Tensor* at =
-      r.graph().add_constant<int32_t>("", Shape{frames, n}, std::span<const int32_t>(places));
+      r.graph().add_constant<int32_t>("", Shape{frames, n}, std::span<const int32_t>(indices));
   Tensor* x = p.op(OpKind::Gather, {signal, at}, GatherAttrs{.axis = 1});
   if (window != nullptr) x = p.mul(x, op->input(2));
   if (op->attrs_as<StftAttrs>().onesided && is_row_length(n)) {

@@ -66,9 +66,9 @@ Result<bool> split_groups_3d(Rewriter& r, Operation* op) {
 }
 
 constexpr RewriteRule kRules[] = {
-    {OpKind::MaxPool, split_pool_3d, "pools of volumes"},
-    {OpKind::AvgPool, split_pool_3d, "pools of volumes"},
-    {OpKind::Conv, split_groups_3d, "groups of volumes"},
+    {OpKind::MaxPool, split_pool_3d, "3-D pools"},
+    {OpKind::AvgPool, split_pool_3d, "3-D pools"},
+    {OpKind::Conv, split_groups_3d, "groups of 3-D convolutions"},
 };
 
 }  // namespace

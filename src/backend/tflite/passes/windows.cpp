@@ -27,7 +27,7 @@ std::vector<int64_t> all_pads(std::span<const WindowDim> windows) {
   std::vector<int64_t> begin{0}, end{0};
   for (const WindowDim& w : windows) {
     begin.push_back(w.pad_begin);
-    // What the last window needs: rounding up may ask for more than the pads say, or less.
+    // What the last window needs: rounding up may need more than the pads, or less.
     end.push_back(
         std::max<int64_t>(0, (w.output - 1) * w.stride + w.extent() - w.input - w.pad_begin));
   }
@@ -85,7 +85,7 @@ Result<bool> pad_max_pool(Rewriter& r, Operation* op) {
   return p.replace(p.op(OpKind::MaxPool, {x}, std::move(plain)));
 }
 
-// Elements of the window that count, at each place along one dimension.
+// How many elements of the window count, at each position along one dimension.
 std::vector<double> counts(const WindowDim& w, bool include_pads) {
   std::vector<double> result;
   for (int64_t o = 0; o < w.output; ++o) {

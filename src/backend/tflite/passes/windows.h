@@ -5,7 +5,7 @@
 
 namespace ec::passes {
 
-// Of a convolution, a transposed one or a pool.
+// The window of a convolution, a transposed one or a pool.
 bool is_channels_last(const Operation* op);
 
 }  // namespace ec::passes

@@ -46,7 +46,7 @@ Result<ec::Tensor*> causal_mask(Call& c, const ec::Tensor* q, const ec::Tensor* 
                                 Blob::copy_of(std::span<const uint8_t>(visible)));
 }
 
-// softmax(scale q k^T + mask) v in its parts, as other formats have it: back
+// softmax(scale q k^T + mask) v as single operations, as other formats have it: back
 // ends know them, and the runtime puts them together again.
 Result<Attended> attend(Call& c, ec::Tensor* q, ec::Tensor* k, ec::Tensor* v, ec::Tensor* mask,
                         double scale) {

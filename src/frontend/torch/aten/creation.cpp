@@ -18,7 +18,7 @@ ec::Tensor* constant(Call& c, DType dtype, const Shape& shape, const std::vector
   return c.graph().add_constant("", TensorType(dtype, shape), std::move(bytes).to_blob());
 }
 
-// The type of a number that is not told: bool, i64, or f32.
+// The type of a Python number where none is given: bool, i64, or f32.
 DType number_dtype(const TorchValue& value) {
   if (const ec::Tensor* tensor = value.tensor()) return tensor->dtype();
   if (const auto* symbol = value.get_if<SymScalar>())

@@ -1,4 +1,4 @@
-// Quantisation that training simulates: real numbers moved to the nearest step. The steps stay in
+// Quantisation that training simulates: real values moved to the nearest step. The steps stay in
 // the graph as quantize and dequantize with the trained parameters.
 #include "frontend/torch/aten/quantization.h"
 #include "frontend/torch/aten/table.h"

@@ -82,7 +82,7 @@ Result<ec::Tensor*> nan_to_num(Call& c) {
   return y;
 }
 
-// Bounds that are single known numbers clip; others take part element by element.
+// Bounds that are single known numbers clip; others are applied element by element.
 Result<ec::Tensor*> clamp_to(Call& c, bool with_min, bool with_max) {
   std::vector<TensorRef> all = {c.ref("self")};
   const bool has_min = with_min && c.has("min"), has_max = with_max && c.has("max");

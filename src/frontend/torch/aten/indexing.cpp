@@ -1,4 +1,4 @@
-// Reading at places: slices, selections, index tensors, gathers, tables.
+// Reading by index: slices, selections, index tensors, gathers, tables.
 #include "frontend/torch/aten/indexing.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
-// A place that may be open, as i64[1].
-Result<ec::Tensor*> place(Call& c, std::string_view name, int64_t fallback) {
+// A bound of a slice, which may be computed, as i64[1].
+Result<ec::Tensor*> slice_bound(Call& c, std::string_view name, int64_t fallback) {
   return c.sizes(std::vector<TorchValue>{c.has(name) ? c.arg(name) : TorchValue(fallback)});
 }
 
@@ -27,8 +27,8 @@ Result<ec::Tensor*> slice(Call& c) {
     const Dim& size = (*x->shape())[static_cast<size_t>(axis)];
     if (size.is_static() && *end >= size.size()) return x;
   }
-  EC_TRY(ec::Tensor * first, place(c, "start", 0));
-  EC_TRY(ec::Tensor * last, place(c, "end", kEnd));
+  EC_TRY(ec::Tensor * first, slice_bound(c, "start", 0));
+  EC_TRY(ec::Tensor * last, slice_bound(c, "end", kEnd));
   return c.add(OpKind::Slice, {x, first, last, c.int_list({axis}), c.int_list({step})});
 }
 
@@ -78,8 +78,8 @@ Result<ec::Tensor*> index(Call& c) {
     return x;
   }
   EC_TRY(ec::Tensor * moved, c.transpose(x, indexed_first(at.dims, rank)));
-  EC_TRY(ec::Tensor * places, stacked_indices(c, at.indices));
-  EC_TRY(ec::Tensor * y, c.add(OpKind::GatherNd, {moved, places}, GatherNdAttrs{}));
+  EC_TRY(ec::Tensor * stacked, stacked_indices(c, at.indices));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::GatherNd, {moved, stacked}, GatherNdAttrs{}));
   if (!at.adjacent || at.dims.front() == 0) return y;
   // The indices' dimensions go where the first indexed one was.
   const int64_t joint = joint_rank(c, at.indices), result = c.rank(y);
@@ -140,8 +140,8 @@ Result<ec::Tensor*> take(Call& c) {
 }
 
 Result<ec::Tensor*> nonzero(Call& c) {
-  EC_TRY(ec::Tensor * places, c.add(OpKind::NonZero, {c.tensor("self")}));
-  return c.transpose(places, {1, 0});
+  EC_TRY(ec::Tensor * coordinates, c.add(OpKind::NonZero, {c.tensor("self")}));
+  return c.transpose(coordinates, {1, 0});
 }
 
 Result<ec::Tensor*> masked_select(Call& c) {
@@ -233,7 +233,7 @@ Result<ec::Tensor*> diagonal(Call& c) {
   const int64_t rank = c.rank(x), offset = c.integer("offset");
   const int64_t a = c.dim("dim1", rank), b = c.dim("dim2", rank);
   const int64_t rows = c.size(x, a), columns = c.size(x, b);
-  if (std::min(rows, columns) > kMaxPlaces) return c.fail(Code::TooLarge, "so long a diagonal");
+  if (std::min(rows, columns) > kMaxIndices) return c.fail(Code::TooLarge, "so long a diagonal");
   Ints perm, kept;
   for (int64_t i = 0; i < rank; ++i)
     if (i != a && i != b) {
@@ -245,10 +245,10 @@ Result<ec::Tensor*> diagonal(Call& c) {
   kept.push_back(-1);
   EC_TRY(ec::Tensor * flat, c.transpose(x, std::move(perm)));
   EC_TRY(flat, c.reshape(flat, kept));
-  Ints places;
+  Ints diagonal;
   for (int64_t i = std::max<int64_t>(0, -offset); i < rows && i + offset < columns; ++i)
-    places.push_back(i * columns + i + offset);
-  return c.gather(flat, c.int_list(places), rank - 2);
+    diagonal.push_back(i * columns + i + offset);
+  return c.gather(flat, c.int_list(diagonal), rank - 2);
 }
 
 Result<ec::Tensor*> diag_embed(Call& c) {
@@ -343,12 +343,13 @@ Result<IndexedDims> indexed_dims(Call& c, ec::Tensor* x, const Tensors& given) {
       result.dims.push_back(axis++);
       continue;
     }
-    // A mask over several dimensions stands for one list of places in each.
+    // A mask over several dimensions stands for one list of indices in each.
     EC_TRY(ec::Tensor * mask, c.cast(index, DType::Bool));
-    EC_TRY(ec::Tensor * places, c.add(OpKind::NonZero, {mask}));
+    EC_TRY(ec::Tensor * coordinates, c.add(OpKind::NonZero, {mask}));
     const int64_t covered = c.rank(mask);
     for (int64_t i = 0; i < covered; ++i) {
-      EC_TRY(ec::Tensor * row, c.gather(places, c.scalar(DType::I64, static_cast<double>(i)), 0));
+      EC_TRY(ec::Tensor * row,
+             c.gather(coordinates, c.scalar(DType::I64, static_cast<double>(i)), 0));
       result.indices.push_back(row);
       result.dims.push_back(axis++);
     }

@@ -5,7 +5,8 @@
 
 namespace ec::torch {
 
-// Indexed dimensions with their integer indices; boolean masks are the places where they are true.
+// Indexed dimensions with their integer indices; boolean masks become the indices at which they are
+// true.
 struct IndexedDims {
   Ints dims;
   Tensors indices;

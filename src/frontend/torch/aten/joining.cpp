@@ -1,4 +1,4 @@
-// Joining tensors and cutting them into parts.
+// Joining and splitting tensors.
 #include <algorithm>
 
 #include "frontend/torch/aten/promotion.h"
@@ -7,7 +7,7 @@
 namespace ec::torch {
 namespace {
 
-// Empty vectors take no part, whatever the rank of the others.
+// Empty vectors are left out, whatever the rank of the others.
 Result<ec::Tensor*> join(Call& c, const std::vector<TorchValue>& items, int64_t dim) {
   std::vector<TensorRef> refs;
   for (const TorchValue& item : items) {
@@ -67,7 +67,7 @@ Result<TorchValue> cut(Call& c, ec::Tensor* x, int64_t axis, const Ints& sizes) 
   return TorchValue::list(std::vector<TorchValue>(parts.begin(), parts.end()));
 }
 
-// Parts of one size, the last one perhaps smaller.
+// Chunks of one size, the last one perhaps smaller.
 Result<TorchValue> cut_evenly(Call& c, ec::Tensor* x, int64_t axis, int64_t part) {
   const int64_t size = c.size(x, axis);
   if (part < 1 && size > 0) return c.fail(Code::BadValue, "parts have to be positive");
@@ -95,7 +95,7 @@ Result<TorchValue> chunk(Call& c) {
   return cut_evenly(c, x, axis, std::max<int64_t>((c.size(x, axis) + chunks - 1) / chunks, 1));
 }
 
-// As even as can be, the first parts larger.
+// Chunks as even as can be, the first ones larger.
 Result<TorchValue> tensor_split(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t axis = c.dim("dim", c.rank(x)), size = c.size(x, axis);

@@ -5,6 +5,6 @@
 
 namespace ec::torch {
 
-inline constexpr int64_t kMaxPlaces = 1 << 24;  // of a list of indices
+inline constexpr int64_t kMaxIndices = 1 << 24;  // in a list that is written out
 
 }  // namespace ec::torch

@@ -1,4 +1,4 @@
-// Operators that move elements: order of dimensions, turning, repeating, windows.
+// Operators that move elements: order of dimensions, rotation, repetition, windows.
 #include <algorithm>
 #include <numeric>
 
@@ -17,7 +17,7 @@ Result<ec::Tensor*> permute(Call& c) {
   return c.transpose(x, std::move(perm));
 }
 
-// Two dimensions change places.
+// Two dimensions are swapped.
 Result<ec::Tensor*> transpose(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t rank = c.rank(x);
@@ -50,10 +50,10 @@ Result<ec::Tensor*> movedim(Call& c) {
   Ints perm(static_cast<size_t>(rank), -1);
   for (size_t i = 0; i < sources.size(); ++i) perm[static_cast<size_t>(targets[i])] = sources[i];
   int64_t next = 0;
-  for (int64_t& place : perm) {
-    if (place >= 0) continue;
+  for (int64_t& dim : perm) {
+    if (dim >= 0) continue;
     while (std::ranges::find(sources, next) != sources.end()) ++next;
-    place = next++;
+    dim = next++;
   }
   return c.transpose(x, std::move(perm));
 }
@@ -134,7 +134,7 @@ Result<ec::Tensor*> repeat_interleave(Call& c) {
   }
   const int64_t axis = c.has("dim") ? c.dim("dim", c.rank(x)) : 0;
   const int64_t size = c.size(x, axis);
-  if (size > kMaxPlaces) return c.fail(Code::TooLarge, "too many elements");
+  if (size > kMaxIndices) return c.fail(Code::TooLarge, "too many elements");
   const TorchValue& repeats = c.arg("repeats");
   Ints counts;
   if (const auto single = known_int(repeats)) {
@@ -148,7 +148,7 @@ Result<ec::Tensor*> repeat_interleave(Call& c) {
   Ints index;
   for (int64_t i = 0; i < size; ++i) {
     const int64_t count = counts[static_cast<size_t>(i)];
-    if (count < 0 || count > kMaxPlaces - static_cast<int64_t>(index.size()))
+    if (count < 0 || count > kMaxIndices - static_cast<int64_t>(index.size()))
       return c.fail(Code::BadValue, "repeats out of range");
     index.insert(index.end(), static_cast<size_t>(count), i);
   }
@@ -172,12 +172,12 @@ Result<ec::Tensor*> unfold(Call& c) {
   const int64_t length = c.size(x, axis);
   if (size < 0 || step < 1 || size > length) return c.fail(Code::BadValue, "windows do not fit");
   const int64_t count = (length - size) / step + 1;
-  if (size > 0 && count > kMaxPlaces / size) return c.fail(Code::TooLarge, "too many windows");
+  if (size > 0 && count > kMaxIndices / size) return c.fail(Code::TooLarge, "too many windows");
   Ints index;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t k = 0; k < size; ++k) index.push_back(i * step + k);
-  EC_TRY(ec::Tensor * places, c.reshape(c.int_list(index), Ints{count, size}));
-  EC_TRY(ec::Tensor * y, c.gather(x, places, axis));
+  EC_TRY(ec::Tensor * indices, c.reshape(c.int_list(index), Ints{count, size}));
+  EC_TRY(ec::Tensor * y, c.gather(x, indices, axis));
   Ints perm;
   for (int64_t i = 0; i <= rank; ++i)
     if (i != axis + 1) perm.push_back(i);

@@ -184,7 +184,7 @@ Result<ec::Tensor*> max_unpool2d(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t rank = c.rank(x);
   const Ints sizes = c.ints("output_size", 2);
-  // Elements go to places within their channel: a scatter along the flattened plane.
+  // Indices count within a channel: a scatter along the flattened plane.
   Ints flat, full;
   for (int64_t i = 0; i < rank - 2; ++i) flat.push_back(c.size(x, i));
   full = flat;

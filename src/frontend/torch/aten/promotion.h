@@ -8,7 +8,7 @@
 
 namespace ec::torch {
 
-// Of two element types of equal standing.
+// The common type of two element types of equal rank in the promotion rules.
 DType promote(DType a, DType b);
 DType result_type(std::span<const TensorRef> operands);
 // Integers and bool become the default floating-point type.

@@ -1,4 +1,4 @@
-// Writing at places, in functional form: the result is the whole tensor with the change in it.
+// Writing by index, in functional form: the result is the whole tensor with the change in it.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -102,17 +102,17 @@ Result<ec::Tensor*> diagonal_scatter(Call& c) {
   ec::Tensor* x = c.tensor("self");
   if (c.rank(x) != 2) return c.unsupported("diagonals of more than two dimensions");
   const int64_t rows = c.size(x, 0), columns = c.size(x, 1), offset = c.integer("offset");
-  Ints places;
+  Ints diagonal;
   for (int64_t i = std::max<int64_t>(0, -offset); i < rows && i + offset < columns; ++i)
-    places.push_back(i * columns + i + offset);
+    diagonal.push_back(i * columns + i + offset);
   EC_TRY(ec::Tensor * flat, c.reshape(x, Ints{-1}));
   EC_TRY(ec::Tensor * src, c.cast(c.tensor("src"), x->dtype()));
-  EC_TRY(src, c.expand(src, c.int_list({static_cast<int64_t>(places.size())})));
-  EC_TRY(ec::Tensor * y, replace_rows(c, flat, src, 0, c.int_list(places), Reduction::None));
+  EC_TRY(src, c.expand(src, c.int_list({static_cast<int64_t>(diagonal.size())})));
+  EC_TRY(ec::Tensor * y, replace_rows(c, flat, src, 0, c.int_list(diagonal), Reduction::None));
   return c.reshape(y, Ints{rows, columns});
 }
 
-// A mask with one value for all its places is a choice between two tensors.
+// A mask with one value for all masked elements is a choice between two tensors.
 Result<ec::Tensor*> put_masked(Call& c, ec::Tensor* x, ec::Tensor* mask, ec::Tensor* value) {
   Ints axes;
   for (int64_t i = c.rank(mask); i < c.rank(x); ++i) axes.push_back(i);
@@ -138,8 +138,8 @@ Result<ec::Tensor*> index_put(Call& c) {
   for (size_t i = 0; i < perm.size(); ++i)
     back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   EC_TRY(ec::Tensor * data, c.transpose(x, perm));
-  EC_TRY(ec::Tensor * places, stacked_indices(c, at.indices));
-  // Values have the shape that reading at these places would give.
+  EC_TRY(ec::Tensor * stacked, stacked_indices(c, at.indices));
+  // Values have the shape that reading at these indices would give.
   const int64_t joint = joint_rank(c, at.indices);
   const auto indexed = static_cast<int64_t>(at.dims.size());
   const int64_t result = joint + rank - indexed;
@@ -154,15 +154,15 @@ Result<ec::Tensor*> index_put(Call& c) {
     for (int64_t i = lead + joint; i < result; ++i) order.push_back(i);
     EC_TRY(values, c.transpose(values, std::move(order)));
   }
-  EC_TRY(ec::Tensor * places_shape, c.shape_of(places));
+  EC_TRY(ec::Tensor * stacked_shape, c.shape_of(stacked));
   EC_TRY(ec::Tensor * data_shape, c.shape_of(data));
-  EC_TRY(ec::Tensor * head, c.slice(places_shape, 0, 0, joint));
+  EC_TRY(ec::Tensor * head, c.slice(stacked_shape, 0, 0, joint));
   EC_TRY(ec::Tensor * tail, c.slice(data_shape, 0, indexed, rank));
   EC_TRY(ec::Tensor * shape, c.concat({head, tail}, 0));
   EC_TRY(values, c.expand(values, shape));
   ScatterNdAttrs attrs;
   attrs.reduction = accumulate ? Reduction::Add : Reduction::None;
-  EC_TRY(ec::Tensor * y, c.add(OpKind::ScatterNd, {data, places, values}, attrs));
+  EC_TRY(ec::Tensor * y, c.add(OpKind::ScatterNd, {data, stacked, values}, attrs));
   return c.transpose(y, std::move(back));
 }
 
@@ -243,13 +243,13 @@ Result<ec::Tensor*> masked_scatter(Call& c) {
   EC_TRY(ec::Tensor * ones, c.cast(flat, DType::I64));
   EC_TRY(ec::Tensor * rank_of,
          c.add(OpKind::CumSum, {ones, c.scalar(DType::I64, 0)}, CumulativeAttrs{}));
-  EC_TRY(ec::Tensor * place, c.add(OpKind::Sub, {rank_of, ones}));
+  EC_TRY(ec::Tensor * index, c.add(OpKind::Sub, {rank_of, ones}));
   EC_TRY(ec::Tensor * source, c.reshape(c.tensor("source"), Ints{-1}));
   // Places past the source's end are not read by a valid model, but have to exist.
   EC_TRY(ec::Tensor * length, c.shape_of(source));
   EC_TRY(ec::Tensor * last, c.add(OpKind::Sub, {length, c.scalar(DType::I64, 1)}));
-  EC_TRY(place, c.add(OpKind::Min, {place, last}));
-  EC_TRY(ec::Tensor * values, c.gather(source, place, 0));
+  EC_TRY(index, c.add(OpKind::Min, {index, last}));
+  EC_TRY(ec::Tensor * values, c.gather(source, index, 0));
   EC_TRY(ec::Tensor * shape, c.shape_of(x));
   EC_TRY(values, c.reshape(values, shape));
   EC_TRY(mask, c.cast(mask, DType::Bool));

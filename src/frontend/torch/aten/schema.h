@@ -47,7 +47,7 @@ struct Schema {
   const SchemaArg* find(std::string_view arg) const;
 };
 
-// Errors: BadText with the place.
+// Errors: BadText with the position.
 Result<Schema> parse_schema(std::string_view text);
 
 }  // namespace ec::torch

@@ -7,7 +7,7 @@
 namespace ec::torch {
 namespace {
 
-// Where one size is open and the rest are known, -1 says the same without arithmetic.
+// Where one size is open and the rest are known, -1 expresses it without arithmetic.
 Result<ec::Tensor*> view_as_sizes(Call& c, ec::Tensor* x, std::vector<TorchValue> sizes) {
   size_t open = 0;
   bool inferred = false;
@@ -151,18 +151,18 @@ Result<ec::Tensor*> as_strided(Call& c) {
   if (offset == 0 && sizes == x->shape()->sizes()) return x;
   if (sizes.size() != strides.size() || sizes.size() > 8)
     return c.fail(Code::BadValue, "sizes and strides do not pair");
-  // The elements' places in the row-major tensor.
-  std::vector<int64_t> places = {offset};
+  // The elements' indices in the row-major tensor.
+  std::vector<int64_t> indices = {offset};
   for (size_t i = 0; i < sizes.size(); ++i) {
     std::vector<int64_t> next;
-    if (sizes[i] < 0 || sizes[i] > kMaxPlaces / std::max<int64_t>(std::ssize(places), 1))
+    if (sizes[i] < 0 || sizes[i] > kMaxIndices / std::max<int64_t>(std::ssize(indices), 1))
       return c.unsupported("so many elements");
-    for (const int64_t place : places)
-      for (int64_t k = 0; k < sizes[i]; ++k) next.push_back(place + k * strides[i]);
-    places = std::move(next);
+    for (const int64_t index : indices)
+      for (int64_t k = 0; k < sizes[i]; ++k) next.push_back(index + k * strides[i]);
+    indices = std::move(next);
   }
   EC_TRY(ec::Tensor * flat, c.reshape(x, Ints{-1}));
-  EC_TRY(ec::Tensor * y, c.gather(flat, c.int_list(places), 0));
+  EC_TRY(ec::Tensor * y, c.gather(flat, c.int_list(indices), 0));
   return c.reshape(y, sizes);
 }
 

@@ -146,7 +146,7 @@ Result<ec::Tensor*> channel_shuffle(Call& c) {
   return c.reshape(y, shape);
 }
 
-// Windows as columns: [N, C kh kw, places].
+// Windows as columns: [N, C kh kw, windows].
 Result<ec::Tensor*> im2col(Call& c) {
   const Ints kernel = c.ints("kernel_size", 2), dilation = c.ints("dilation", 2);
   const Ints padding = c.ints("padding", 2), stride = c.ints("stride", 2);
@@ -159,21 +159,21 @@ Result<ec::Tensor*> im2col(Call& c) {
                  {x, TorchValue::ints({padding[1], padding[1], padding[0], padding[0]})}));
   const int64_t batch = c.size(x, 0), channels = c.size(x, 1);
   Ints outputs;
-  // Each axis becomes two: place in the window, window.
+  // Each axis becomes two: position in the window, window.
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = c.size(x, static_cast<int64_t>(2 + 2 * i));
-    if (kernel[i] > kMaxPlaces || dilation[i] > kMaxPlaces)
+    if (kernel[i] > kMaxIndices || dilation[i] > kMaxIndices)
       return c.fail(Code::BadValue, "windows do not fit");
     const int64_t span = dilation[i] * (kernel[i] - 1) + 1;
     if (kernel[i] < 1 || stride[i] < 1 || span > size || span < 1)
       return c.fail(Code::BadValue, "windows do not fit");
     const int64_t count = (size - span) / stride[i] + 1;
-    if (count > kMaxPlaces / kernel[i]) return c.fail(Code::TooLarge, "too many windows");
+    if (count > kMaxIndices / kernel[i]) return c.fail(Code::TooLarge, "too many windows");
     Ints index;
     for (int64_t k = 0; k < kernel[i]; ++k)
       for (int64_t o = 0; o < count; ++o) index.push_back(o * stride[i] + k * dilation[i]);
-    EC_TRY(ec::Tensor * places, c.reshape(c.int_list(index), Ints{kernel[i], count}));
-    EC_TRY(x, c.gather(x, places, static_cast<int64_t>(2 + 2 * i)));
+    EC_TRY(ec::Tensor * indices, c.reshape(c.int_list(index), Ints{kernel[i], count}));
+    EC_TRY(x, c.gather(x, indices, static_cast<int64_t>(2 + 2 * i)));
     outputs.push_back(count);
   }
   EC_TRY(x, c.transpose(x, {0, 1, 2, 4, 3, 5}));

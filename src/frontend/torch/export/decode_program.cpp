@@ -256,7 +256,7 @@ class Decoder : private JsonReader {
   Argument scalar_type(const json& value) {
     const int64_t own = integer(value);
     const auto known = scalar_type_of_export(own);
-    // An unknown number stays one, for the message of who needs it.
+    // An unknown type stays unknown, for the message of whoever needs it.
     return literal(known ? *known : 1000 + own);
   }
 

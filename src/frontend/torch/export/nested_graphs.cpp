@@ -1,4 +1,4 @@
-// Nested graphs of a program: branches, loops, and parts that run under a setting.
+// Nested graphs of a program: branches, loops, and blocks that run under a setting such as no_grad.
 #include "frontend/torch/export/import_graph.h"
 
 namespace ec::torch::exported {

@@ -61,7 +61,7 @@ struct SizeDef {
 void simplify(SizeDef& size);
 
 struct TensorMeta {
-  int64_t dtype = 0;  // number of torch.export, which differs from c10::ScalarType
+  int64_t dtype = 0;  // torch.export's code, which differs from c10::ScalarType
   std::vector<SizeDef> sizes, strides;
   SizeDef offset;
 };
@@ -115,7 +115,7 @@ struct WeightRecord {
 };
 Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view json);
 
-// c10::ScalarType of torch.export's own numbers; empty for those that it lacks.
+// c10::ScalarType of torch.export's own codes; empty for those that it lacks.
 std::optional<int64_t> scalar_type_of_export(int64_t number);
 
 }  // namespace ec::torch::exported

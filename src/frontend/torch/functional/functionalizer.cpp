@@ -27,7 +27,7 @@ const std::shared_ptr<Alias>& memory_of(const std::shared_ptr<Alias>& alias) {
   return *at;
 }
 
-// Whether the elements of a part stand in memory without gaps.
+// Whether the elements of a view lie in memory without gaps.
 bool part_is_contiguous(const TensorRef& whole, const TensorRef& part) {
   const auto& from = whole.tensor->shape();
   const auto& to = part.tensor->shape();
@@ -222,19 +222,19 @@ Result<std::vector<TorchValue>> Functionalizer::call_functional(const CallSite& 
   }
   const std::span<const TorchValue> rest = std::span<const TorchValue>(now).subspan(1);
   const bool contiguous = viewed->alias->contiguous;
-  if (kind == ViewKind::Parts) {
+  if (kind == ViewKind::Pieces) {
     const std::vector<TorchValue>* items = results[0].items();
     if (items == nullptr) return results;
     const std::vector<ViewStep> steps = part_steps(name, *viewed, rest, named, *items);
-    std::vector<TorchValue> parts;
+    std::vector<TorchValue> views;
     for (size_t i = 0; i < items->size(); ++i) {
       const TensorRef part = (*items)[i].get<TensorRef>();
-      parts.emplace_back(steps.size() == items->size()
+      views.emplace_back(steps.size() == items->size()
                              ? viewing(part, viewed->alias, steps[i],
                                        contiguous && part_is_contiguous(*viewed, part))
                              : adopt(part));
     }
-    return std::vector<TorchValue>{TorchValue::list(std::move(parts))};
+    return std::vector<TorchValue>{TorchValue::list(std::move(views))};
   }
   if (!results[0].is_tensor()) return results;
   TensorRef view = results[0].get<TensorRef>();

@@ -13,13 +13,13 @@ enum class ViewKind : uint8_t {
   MayCopy,   // the same by reshape(): copies when the elements are not in order
   Permute,   // the same elements in another order
   Part,      // select, slice, narrow
-  Parts,     // split, chunk, unbind: a list of parts
+  Pieces,    // split, chunk, unbind: a list of views
   Repeated,  // expand: cannot be written
 };
 
 ViewKind view_kind(std::string_view name);
 
-// The steps that give each result of a Parts operator alone.
+// The steps that give each result of such a list operator alone.
 std::vector<ViewStep> part_steps(std::string_view name, const TensorRef& viewed,
                                  std::span<const TorchValue> args, const NamedValues& kwargs,
                                  std::span<const TorchValue> results);

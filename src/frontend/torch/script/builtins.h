@@ -62,7 +62,7 @@ TorchValue new_list(const BuiltinCall& call, std::vector<TorchValue> items);
 Result<TorchValue> item_of(const TorchValue& object, const TorchValue& key);
 // Equal as Python has it; nothing when tensors or unknown numbers are involved.
 std::optional<bool> same_value(const TorchValue& a, const TorchValue& b);
-// As Python's str().
+// The text that Python's str() gives.
 std::string text_of_value(const TorchValue& value);
 
 }  // namespace ec::torch::script

@@ -303,7 +303,7 @@ BuiltinResult get(const BuiltinCall& call) {
   return call.args.size() > 2 ? call.args[2] : TorchValue();
 }
 
-// Of another dict, or of a list of pairs.
+// dict(x), with x another dict or a list of pairs.
 BuiltinResult make_dict(const BuiltinCall& call) {
   auto made = std::make_shared<TorchDict>();
   if (const TorchDict* other = dict_of(call)) {

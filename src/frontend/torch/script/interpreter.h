@@ -98,11 +98,11 @@ class Interpreter {
   Result<TorchValue> member(const TorchValue& object, const std::string& name);
 
   // state.cpp
-  struct Place {
+  struct AttributeRef {
     std::shared_ptr<Instance> object;
     std::string name;
   };
-  Result<Place> find_place(const std::string& path);
+  Result<AttributeRef> find_attribute(const std::string& path);
 
   // calls.cpp: what stands before brackets.
   Result<TorchValue> evaluate_call(const Expr& expr, Frame& frame);

@@ -8,7 +8,7 @@
 namespace ec::torch::script {
 
 // The module and the attribute that "encoder.layers.0.cache" names.
-Result<Interpreter::Place> Interpreter::find_place(const std::string& path) {
+Result<Interpreter::AttributeRef> Interpreter::find_attribute(const std::string& path) {
   std::shared_ptr<Instance> object = root_;
   const std::vector<std::string_view> parts = split(path, '.');
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
@@ -18,13 +18,13 @@ Result<Interpreter::Place> Interpreter::find_place(const std::string& path) {
       return Error(Code::UnsupportedOpForm,
                    fmt::format("'{}' is no attribute of a module", printable(path)));
   }
-  return Place{std::move(object), std::string(parts.back())};
+  return AttributeRef{std::move(object), std::string(parts.back())};
 }
 
 Status Interpreter::declare_state(const std::vector<std::string>& paths, StateBuilder& states) {
   for (const std::string& path : paths) {
-    EC_TRY(const Place place, find_place(path));
-    EC_TRY(TorchValue value, attribute(place.object, place.name));
+    EC_TRY(const AttributeRef owner, find_attribute(path));
+    EC_TRY(TorchValue value, attribute(owner.object, owner.name));
     const Location location(path, "state");
     if (auto* tensor = value.get_if<TensorRef>(); tensor != nullptr && tensor->alias) {
       if (tensor->quant || tensor->alias->base)
@@ -35,7 +35,7 @@ Status Interpreter::declare_state(const std::vector<std::string>& paths, StateBu
       // Everything that holds the tensor reads it through its memory.
       tensor->alias->value.tensor = before;
       tensor->tensor = before;
-      place.object->attributes.insert_or_assign(place.name, value);
+      owner.object->attributes.insert_or_assign(owner.name, value);
       continue;
     }
     const bool is_bool = value.is<bool>(), is_int = value.is<int64_t>();
@@ -51,15 +51,15 @@ Status Interpreter::declare_state(const std::vector<std::string>& paths, StateBu
     const auto kind = is_bool  ? SymScalar::Kind::Bool
                       : is_int ? SymScalar::Kind::Int
                                : SymScalar::Kind::Float;
-    place.object->attributes.insert_or_assign(place.name, TorchValue(SymScalar{before, kind}));
+    owner.object->attributes.insert_or_assign(owner.name, TorchValue(SymScalar{before, kind}));
   }
   return {};
 }
 
 Status Interpreter::keep_state(const std::vector<std::string>& paths, StateBuilder& states) {
   for (const std::string& path : paths) {
-    EC_TRY(const Place place, find_place(path));
-    EC_TRY(const TorchValue stored, attribute(place.object, place.name));
+    EC_TRY(const AttributeRef owner, find_attribute(path));
+    EC_TRY(const TorchValue stored, attribute(owner.object, owner.name));
     EC_TRY(const TorchValue value, functional_.current(site(path, "state"), stored));
     const ec::Tensor* before = states.value(path);
     if (const auto* symbol = value.get_if<SymScalar>()) {

@@ -1,4 +1,4 @@
-// A place in the tokens of a source file, and what the parsers ask of it.
+// A position in the tokens of a source file, and what the parsers ask of it.
 #pragma once
 
 #include <algorithm>

@@ -112,7 +112,7 @@ void requantize(const int32_t* sums, int64_t first, int64_t n, const Requantize&
   }
 }
 
-// Bytes 0 and 2, then 1 and 3, of every word, multiplied as 16-bit numbers.
+// Bytes 0 and 2, then 1 and 3, of every word, multiplied as 16-bit integers.
 template <int M>
 void tile_pairs(const Int8TileArgs& t) {
   for (Index j = 0; j * kLanes < t.columns; ++j) {

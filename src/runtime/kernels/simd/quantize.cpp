@@ -24,7 +24,7 @@ struct Stored {
   }
 };
 
-// Steps within the type's bounds as whole numbers, in either rounding. Not a number: the lowest.
+// Steps within the type's bounds as integers, in either rounding. NaN becomes the lowest.
 struct HalfEven {
   static Vi round(V steps, V zero) {
     // Within 2^22 the sum has no bits for a fraction, so that the addition rounds.

@@ -180,7 +180,7 @@ void gather_max(const float* const* in, Index count, float* y, Index n) {
   }
 }
 
-// As many bytes as the vectors of floats have.
+// Works on vectors of as many bytes as those of floats have.
 template <class T>
 void gather_max_bytes(const T* const* in, Index count, T* y, Index n) {
   typedef T Bytes __attribute__((vector_size(kLanes * 4)));

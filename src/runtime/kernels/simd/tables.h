@@ -1,4 +1,4 @@
-// The parts of a kernel table, one function per file of this folder.
+// Functions that fill a kernel table, one per file of this folder.
 #pragma once
 
 #include "runtime/kernels/kernel_table.h"

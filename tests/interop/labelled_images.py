@@ -1,4 +1,4 @@
-"""The labelled pictures of ../shared/data: which calibrate and which score, their pixels, and the options that say the same."""
+"""The labelled images of ../shared/data: which calibrate and which score, their pixels, and the options that say the same."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def every_few(labelled: Labelled, about: int | None) -> Labelled:
 
 
 def pixels(file: pathlib.Path, kind: str) -> np.ndarray:
-    """One picture as its networks take it, channels last."""
+    """One image as its networks take it, channels last."""
     from PIL import Image
 
-    picture = Image.open(file).convert("RGB")
+    image = Image.open(file).convert("RGB")
     if kind == "imagenet":
-        left, top = (picture.width - 224) // 2, (picture.height - 224) // 2
-        return np.asarray(picture.crop((left, top, left + 224, top + 224)), np.float32) / 127.5 - 1
-    raw = np.asarray(picture, np.float32)
+        left, top = (image.width - 224) // 2, (image.height - 224) // 2
+        return np.asarray(image.crop((left, top, left + 224, top + 224)), np.float32) / 127.5 - 1
+    raw = np.asarray(image, np.float32)
     return raw if kind == "raw" else ((raw / 255 - CIFAR_MEAN) / CIFAR_STD).astype(np.float32)
 
 
