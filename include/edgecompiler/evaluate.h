@@ -14,8 +14,8 @@
 
 namespace ec {
 
-// The options `data` (needed), `reference`, `labels`, `label-offset`, `samples` and `confusion` say what
-// to measure; shapes, preprocessing and threads are those of other jobs.
+// The options `data` (needed), `reference`, `labels`, `label-offset`, `samples` and `confusion` say
+// what to measure; shapes, preprocessing and threads are those of other jobs.
 std::string evaluate(const std::string& model, const Options& options);
 
 }  // namespace ec

@@ -1,10 +1,10 @@
 // A back end is one folder below src/backend: everything that the compiler knows of one target. The
 // driver sees this interface and the list backends.def, nothing else of it.
 //
-// `Backend` tells what exists without a model: names, file kinds, options, passes. `Target` is a back
-// end set up for one compilation by its variant and its options; it answers what the phases ask, in
-// their order: pipelines (optimise, legalise), integer_rules (quantise), place, emit, read_back
-// (self-check). Back ends never write to disk.
+// `Backend` tells what exists without a model: names, file kinds, options, passes. `Target` is a
+// back end set up for one compilation by its variant and its options; it answers what the phases
+// ask, in their order: pipelines (optimise, legalise), integer_rules (quantise), place, emit,
+// read_back (self-check). Back ends never write to disk.
 #pragma once
 
 #include <filesystem>
@@ -73,8 +73,8 @@ struct TargetPipelines {
 // One model on its way to files.
 struct ModelJob {
   const Graph* graph = nullptr;
-  std::string name;               // of the model, without folder and extension
-  std::filesystem::path output;   // where its file goes; empty while nothing is written
+  std::string name;              // of the model, without folder and extension
+  std::filesystem::path output;  // where its file goes; empty while nothing is written
   std::map<std::string, std::string> provenance;  // compiler, hashes of options and source
   const PipelineReport* passes = nullptr;         // what the passes did
 };
@@ -94,7 +94,8 @@ struct ArtifactFile {
 
 struct EmittedModel {
   std::vector<ArtifactFile> files;  // the first stands for the model
-  // Set: all files lie in this directory, which appears whole or not at all and stands for the model.
+  // Set: all files lie in this directory, which appears whole or not at all and stands for the
+  // model.
   std::filesystem::path directory = {};
   // Operators of the file's format by name, most frequent first. Empty where the format has none.
   std::vector<std::pair<std::string, int64_t>> operators;
@@ -135,9 +136,8 @@ class Target {
                                                  std::span<const PlacedModel> placed,
                                                  DiagnosticSink& sink) const = 0;
   // The files as graphs, which run one after the other compute what the model computes.
-  virtual Result<std::vector<std::unique_ptr<Graph>>> read_back(const ModelJob& job,
-                                                                const PlacedModel& placed,
-                                                                const EmittedModel& emitted) const = 0;
+  virtual Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob& job, const PlacedModel& placed, const EmittedModel& emitted) const = 0;
 };
 
 class Backend {

@@ -31,8 +31,8 @@ CompileResult optimize(const std::string& model, const Options& options) {
 
 std::string inspect(const std::string& model, const Options& options) {
   DiagnosticSink sink;
-  return summary_json(
-      value_or_raise(inspect_model(default_registry(), model, options, sink), sink), true);
+  return summary_json(value_or_raise(inspect_model(default_registry(), model, options, sink), sink),
+                      true);
 }
 
 std::string check(const std::string& model, const Options& options) {

@@ -140,8 +140,8 @@ Status Compilation::run(std::string_view last) {
     for (CompiledModel& model : models_) {
       model.report.phases.push_back({phase.name, ms});
       // A model that could not be read has rows in place of a graph.
-      stopped_ = stopped_ || &phase == stop_phase || model.report.passes.stopped ||
-                 model.graph == nullptr;
+      stopped_ =
+          stopped_ || &phase == stop_phase || model.report.passes.stopped || model.graph == nullptr;
     }
     if (kRunsPasses.has(verb_)) EC_CHECK_OK(dump(phase.name, number));
   }

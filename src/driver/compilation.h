@@ -35,12 +35,12 @@ struct CompiledModel {
   std::unique_ptr<Graph> graph;       // import; every phase until quantise rewrites it
   // import: what was refused, as rows, where `check` asks
   std::vector<OpPlacement> refused;
-  ModelFacts facts;                                // fold-input, prepare
-  const quantize::Strategy* strategy = nullptr;    // prepare; null: the model stays as it is
-  PassContext passes;                              // optimise, legalise
-  std::optional<PlacedModel> placed;               // place
-  std::optional<EmittedModel> emitted;             // emit
-  std::vector<std::unique_ptr<Graph>> read_back;   // self-check
+  ModelFacts facts;                               // fold-input, prepare
+  const quantize::Strategy* strategy = nullptr;   // prepare; null: the model stays as it is
+  PassContext passes;                             // optimise, legalise
+  std::optional<PlacedModel> placed;              // place
+  std::optional<EmittedModel> emitted;            // emit
+  std::vector<std::unique_ptr<Graph>> read_back;  // self-check
   CompileReport report;
 
   ModelJob job(const class Compilation& compilation) const;

@@ -57,8 +57,7 @@ std::vector<Fact> doctor_facts(const Registry& registry) {
   ::uname(&system);
   std::vector<std::string> formats, absent, written = {"onnx", "ecir"};
   for (const Frontend* frontend : registry.frontends()) formats.emplace_back(frontend->name());
-  for (const AbsentBackend& backend : registry.absent_backends())
-    absent.emplace_back(backend.name);
+  for (const AbsentBackend& backend : registry.absent_backends()) absent.emplace_back(backend.name);
   for (const Backend* backend : registry.backends())
     for (const FileKind& kind : backend->info().files)
       if (const std::string name(kind.extension.substr(1));

@@ -59,10 +59,10 @@ Status open_here(Compilation& c, bool profile, OpenedSession& opened) {
   options.reference = kRunsModel.has(c.verb()) && c.options().flag("reference");
   options.profile = profile;
   Result<std::unique_ptr<Session>> session =
-      is_open ? Session::create_open(make_open_model(c.registry(), std::move(model.graph),
-                                                     session_pipeline(c, model),
-                                                     session_pass_options(c)),
-                                     options)
+      is_open ? Session::create_open(
+                    make_open_model(c.registry(), std::move(model.graph),
+                                    session_pipeline(c, model), session_pass_options(c)),
+                    options)
               : Session::create(std::move(model.graph), options);
   if (!session) return std::move(session).error().file(model.ref.name);
   opened.session = std::move(*session);
@@ -97,8 +97,7 @@ Result<CompileReport> quantize_model(const Registry& registry, const ModelRef& m
 
 Result<PlacementReport> check_model(const Registry& registry, const ModelRef& model,
                                     const Options& options, DiagnosticSink& sink) {
-  EC_TRY(Compilation c,
-         Compilation::create(registry, Verb::Check, {&model, 1}, options, sink));
+  EC_TRY(Compilation c, Compilation::create(registry, Verb::Check, {&model, 1}, options, sink));
   if (Status status = c.run(); !status.ok()) return std::move(status).error().file(model.name);
   CompiledModel& checked = c.models().front();
   if (checked.placed) return std::move(checked.placed->report);
@@ -111,8 +110,7 @@ Result<PlacementReport> check_model(const Registry& registry, const ModelRef& mo
 
 Result<ModelSummary> inspect_model(const Registry& registry, const ModelRef& model,
                                    const Options& options, DiagnosticSink& sink) {
-  EC_TRY(Compilation c,
-         Compilation::create(registry, Verb::Inspect, {&model, 1}, options, sink));
+  EC_TRY(Compilation c, Compilation::create(registry, Verb::Inspect, {&model, 1}, options, sink));
   EC_CHECK_OK(c.run());
   CompiledModel& inspected = c.models().front();
   ModelSummary summary = std::move(inspected.report.before);

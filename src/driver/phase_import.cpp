@@ -61,9 +61,8 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
 }
 
 void remark_size(const std::string& name, const std::vector<int64_t>& shape, DiagnosticSink& sink) {
-  Diagnostic d(Code::DynamicShape,
-               "input '" + name + "' has the size of the calibration data: " +
-                   Shape::of(shape).text());
+  Diagnostic d(Code::DynamicShape, "input '" + name + "' has the size of the calibration data: " +
+                                       Shape::of(shape).text());
   d.severity = Severity::Remark;
   d.hint = "choose another size with --input-shape";
   sink.report(std::move(d));

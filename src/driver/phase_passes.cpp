@@ -20,8 +20,7 @@ TargetPipelines pipelines_of(const Compilation& c, const CompiledModel& model) {
   if (c.target() == nullptr) return {"optimize", "none"};
   PipelineRequest request;
   request.source_format = model.format;
-  request.changes_model = model.strategy != nullptr ||
-                          !c.options().shapes("input-shape").empty() ||
+  request.changes_model = model.strategy != nullptr || !c.options().shapes("input-shape").empty() ||
                           !c.options().sizes("dim").empty();
   if (c.verb() == Verb::Quantize && !model.report.output.empty())
     if (const auto format = find_graph_format(model.report.output); format.ok())
@@ -29,8 +28,7 @@ TargetPipelines pipelines_of(const Compilation& c, const CompiledModel& model) {
   return c.target()->pipelines(request);
 }
 
-Status run_on_all(Compilation& c, std::string_view phase,
-                  std::string TargetPipelines::*pipeline) {
+Status run_on_all(Compilation& c, std::string_view phase, std::string TargetPipelines::*pipeline) {
   for (CompiledModel& model : c.models())
     EC_CHECK_OK(run_passes(c, model, phase, pipelines_of(c, model).*pipeline));
   return {};

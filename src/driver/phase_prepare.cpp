@@ -7,15 +7,14 @@ namespace ec {
 
 Status fold_input(Compilation& compilation) {
   if (!compilation.options().flag("fold-preprocessing")) return {};
-  EC_TRY(const quantize::Preprocessing preprocessing,
-         preprocessing_of(compilation.options()));
+  EC_TRY(const quantize::Preprocessing preprocessing, preprocessing_of(compilation.options()));
   EC_TRY(const quantize::Strategy* strategy, asked_strategy(compilation));
   const bool integers = strategy != nullptr && !strategy->float_activations;
   for (CompiledModel& model : compilation.models()) {
     EC_TRY(model.facts.folded,
-           quantize::fold_preprocessing(*model.graph, preprocessing,
-                                        integers ? quantize::PixelArithmetic::Integer
-                                                 : quantize::PixelArithmetic::Float));
+           quantize::fold_preprocessing(
+               *model.graph, preprocessing,
+               integers ? quantize::PixelArithmetic::Integer : quantize::PixelArithmetic::Float));
   }
   return {};
 }

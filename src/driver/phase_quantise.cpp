@@ -58,9 +58,8 @@ struct CalibrationData {
 Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model) {
   std::vector<quantize::ModelInput> used;
   for (const Tensor* input : model.graph->inputs()) {
-    const auto same =
-        std::find_if(model.facts.inputs.begin(), model.facts.inputs.end(),
-                     [&](const auto& given) { return given.name == input->name(); });
+    const auto same = std::find_if(model.facts.inputs.begin(), model.facts.inputs.end(),
+                                   [&](const auto& given) { return given.name == input->name(); });
     if (same == model.facts.inputs.end())
       return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
     used.push_back(*same);

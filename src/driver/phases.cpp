@@ -25,8 +25,8 @@ constexpr Phase kPhases[] = {
     {"quantise", "integers in place of floats, by the target's rules", kCompiles, quantise},
     {"place", "which operation runs where, with reasons and estimates", kPlacesModel, place},
     {"emit", "the files as bytes", kWrites, emit},
-    {"self-check", "the files are read back and run against the graph",
-     VerbSet(Verb::Compile), self_check},
+    {"self-check", "the files are read back and run against the graph", VerbSet(Verb::Compile),
+     self_check},
     {"commit", "the files take their names, all or none", kWrites, commit},
 };
 

@@ -20,15 +20,15 @@ std::span<const std::string_view> phase_names();
 // Both spellings: "optimise" and "optimize". Null: no such phase.
 const Phase* find_phase(std::string_view name);
 
-Status import_models(Compilation& compilation);      // phase_import.cpp
-Status fold_input(Compilation& compilation);         // phase_prepare.cpp
-Status prepare(Compilation& compilation);            //
-Status optimise(Compilation& compilation);           // phase_passes.cpp
-Status legalise(Compilation& compilation);           //
-Status quantise(Compilation& compilation);           // phase_quantise.cpp
-Status place(Compilation& compilation);              // phase_place.cpp
-Status emit(Compilation& compilation);               // phase_emit.cpp
-Status self_check(Compilation& compilation);         // phase_self_check.cpp
-Status commit(Compilation& compilation);             // phase_commit.cpp
+Status import_models(Compilation& compilation);  // phase_import.cpp
+Status fold_input(Compilation& compilation);     // phase_prepare.cpp
+Status prepare(Compilation& compilation);        //
+Status optimise(Compilation& compilation);       // phase_passes.cpp
+Status legalise(Compilation& compilation);       //
+Status quantise(Compilation& compilation);       // phase_quantise.cpp
+Status place(Compilation& compilation);          // phase_place.cpp
+Status emit(Compilation& compilation);           // phase_emit.cpp
+Status self_check(Compilation& compilation);     // phase_self_check.cpp
+Status commit(Compilation& compilation);         // phase_commit.cpp
 
 }  // namespace ec

@@ -67,13 +67,13 @@ Status check_simulated_file(const Options& options, const Strategy& strategy,
                                           format.extension))
         .hint("write .ecir, or compile for a target");
   if (!options.text("io-type").empty() && options.text("io-type") != "float")
-    return bad_choice("io-type", options.text("io-type"),
-                      fmt::format("float: {} files keep the interface of the model",
-                                  format.extension));
+    return bad_choice(
+        "io-type", options.text("io-type"),
+        fmt::format("float: {} files keep the interface of the model", format.extension));
   if (options.text("precise-outputs") == "on")
-    return bad_choice("precise-outputs", "on",
-                      fmt::format("auto, off in {} files, whose activations have one type",
-                                  format.extension));
+    return bad_choice(
+        "precise-outputs", "on",
+        fmt::format("auto, off in {} files, whose activations have one type", format.extension));
   return {};
 }
 

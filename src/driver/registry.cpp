@@ -78,16 +78,16 @@ Status Registry::add(const Frontend& frontend) {
 }
 
 Status Registry::add(const quantize::Strategy& strategy) {
-  EC_CHECK_OK(check_free<quantize::Strategy>(
-      strategies_, strategy.name, [](const quantize::Strategy& s) { return s.name; }));
+  EC_CHECK_OK(check_free<quantize::Strategy>(strategies_, strategy.name,
+                                             [](const quantize::Strategy& s) { return s.name; }));
   strategies_.push_back(&strategy);
   return {};
 }
 
 Status Registry::add(const Backend& backend) {
   const BackendInfo& info = backend.info();
-  EC_CHECK_OK(check_free<Backend>(backends_, info.name,
-                                  [](const Backend& b) { return b.info().name; }));
+  EC_CHECK_OK(
+      check_free<Backend>(backends_, info.name, [](const Backend& b) { return b.info().name; }));
   for (const PassInfo* pass : info.passes) EC_CHECK_OK(passes_.add(*pass));
   for (const NamedPipeline& pipeline : info.pipelines) EC_CHECK_OK(passes_.add(pipeline));
   if (!info.options.empty()) EC_CHECK_OK(options_.add({info.name, info.options, info.name}));

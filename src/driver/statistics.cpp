@@ -38,8 +38,8 @@ Status take_options_of_statistics(const OptionCatalog& catalog, Verb verb, Optio
 }
 
 quantize::MeasuredWith statistics_of_options(const Compilation& c) {
-  auto key = statistics_key(c.registry().options(), c.options(), c.verb(),
-                            StatisticsRole::MustMatch);
+  auto key =
+      statistics_key(c.registry().options(), c.options(), c.verb(), StatisticsRole::MustMatch);
   // Names and their aliases mean the same.
   key["target"] = c.target()->name();
   if (const auto strategy = asked_strategy(c); strategy.ok() && *strategy != nullptr)
@@ -48,8 +48,8 @@ quantize::MeasuredWith statistics_of_options(const Compilation& c) {
 }
 
 Status save_statistics(const Compilation& c, quantize::Measurements& measurements) {
-  for (const auto& [name, value] : statistics_key(c.registry().options(), c.options(), c.verb(),
-                                                  StatisticsRole::DescribesData))
+  for (const auto& [name, value] :
+       statistics_key(c.registry().options(), c.options(), c.verb(), StatisticsRole::DescribesData))
     measurements.set_data_option(name, value);
   EC_TRY(AtomicFile file, AtomicFile::create(c.options().text("save-statistics")));
   EC_CHECK_OK(file.write(measurements.text()));

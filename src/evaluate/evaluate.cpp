@@ -64,14 +64,14 @@ class Evaluation {
     report_.confusion = options_.flag("confusion");
     report_.model.path = model.name;
     if (!options_.text("reference").empty()) {
-      EC_TRY(reference_, EvaluatedNetwork::open(registry_, options_.text("reference"), session_options_, sink_));
+      EC_TRY(reference_, EvaluatedNetwork::open(registry_, options_.text("reference"),
+                                                session_options_, sink_));
       report_.reference.emplace().path = options_.text("reference");
       report_.reference->device = reference_->device();
     }
-    EC_TRY(model_,
-           EvaluatedNetwork::open(
-               registry_, model,
-               reference_ ? without_shapes(session_options_) : session_options_, sink_));
+    EC_TRY(model_, EvaluatedNetwork::open(
+                       registry_, model,
+                       reference_ ? without_shapes(session_options_) : session_options_, sink_));
     report_.model.device = model_->device();
     if (reference_ && !model_->takes_pixels()) model_->read_as(*reference_);
     return {};
@@ -260,7 +260,8 @@ class Evaluation {
   }
 
   Status run_samples() {
-    const size_t wanted = options_.integer("samples") > 0 ? static_cast<size_t>(options_.integer("samples")) : size_;
+    const size_t wanted =
+        options_.integer("samples") > 0 ? static_cast<size_t>(options_.integer("samples")) : size_;
     const size_t count = std::min(size_, wanted);
     std::optional<size_t> scored;
     for (size_t k = 0; k < count; ++k) {

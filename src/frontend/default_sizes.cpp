@@ -171,8 +171,8 @@ class Chooser {
                  "input '" + tensor->name() + "' " + tensor->type().text() + ": the batch" +
                      (named ? " '" + dim.text() + "'" : std::string()) + " is taken as 1");
     d.severity = Severity::Remark;
-    d.hint = "choose another size with " +
-             (named ? "--dim " + dim.text() + "=SIZE" : shape_option(tensor->name(), tensor->shape()));
+    d.hint = "choose another size with " + (named ? "--dim " + dim.text() + "=SIZE"
+                                                  : shape_option(tensor->name(), tensor->shape()));
     sink_.report(std::move(d));
   }
 

@@ -1,4 +1,5 @@
-// The pipelines that no target owns, in their order. Each constraint on the order is stated where it binds.
+// The pipelines that no target owns, in their order. Each constraint on the order is stated where
+// it binds.
 #include "passes/pipeline.h"
 
 namespace ec {

@@ -13,7 +13,7 @@ Tensor* Replacement::op(OpKind kind, std::vector<Tensor*> inputs, Attrs attrs) {
 }
 
 std::vector<Tensor*> Replacement::op_many(OpKind kind, std::vector<Tensor*> inputs, Attrs attrs,
-                                    size_t num_outputs) {
+                                          size_t num_outputs) {
   std::vector<Tensor*> nothing(num_outputs, nullptr);
   if (!ok()) return nothing;
   OpSpec spec;

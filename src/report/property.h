@@ -29,14 +29,14 @@ struct Property {
   Property& operator=(const Property&);
   Property& operator=(Property&&) noexcept;
   ~Property();
-  Property(bool v);            // NOLINT: implicit on purpose
-  Property(int v);             // NOLINT
-  Property(int64_t v);         // NOLINT
-  Property(double v);          // NOLINT
-  Property(const char* v);     // NOLINT
-  Property(std::string v);     // NOLINT
-  Property(List v);            // NOLINT
-  Property(Record v);          // NOLINT
+  Property(bool v);         // NOLINT: implicit on purpose
+  Property(int v);          // NOLINT
+  Property(int64_t v);      // NOLINT
+  Property(double v);       // NOLINT
+  Property(const char* v);  // NOLINT
+  Property(std::string v);  // NOLINT
+  Property(List v);         // NOLINT
+  Property(Record v);       // NOLINT
 
   static Property unsigned_number(uint64_t v);
   bool empty() const { return value.index() == 0; }
@@ -44,7 +44,7 @@ struct Property {
 
 // What a back end tells of a file that holds its code.
 struct Inspection {
-  std::string key;   // of the JSON object
+  std::string key;  // of the JSON object
   Property facts;
   std::string text;  // the same for the terminal
 };

@@ -12,7 +12,8 @@ namespace ec {
 // Whether an input of this type takes real values, too: 8 or 16 bits with one scale.
 bool takes_real_numbers(const TensorType& type);
 
-// The stored form of f32 elements. Not-a-number becomes the zero point. Requires takes_real_numbers(type).
+// The stored form of f32 elements. Not-a-number becomes the zero point. Requires
+// takes_real_numbers(type).
 Result<Value> quantize_input(const Value& value, const TensorType& type);
 
 }  // namespace ec

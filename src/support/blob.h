@@ -24,8 +24,8 @@ class Blob {
     return copy_of(std::as_bytes(values));
   }
 
-  // One blob with the bytes of all parts; the part itself where there is one. Empty where the memory
-  // cannot be had.
+  // One blob with the bytes of all parts; the part itself where there is one. Empty where the
+  // memory cannot be had.
   static Blob joined(std::span<const Blob> parts);
 
   std::span<const std::byte> bytes() const { return bytes_; }

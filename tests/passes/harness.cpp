@@ -149,8 +149,8 @@ Outcome optimise(std::unique_ptr<Graph> graph, std::string_view pipeline, RunOpt
   context.sink = &sink;
   PassManagerOptions manager_options;
   manager_options.verify = true;
-  auto report =
-      PassManager(manager_options, default_registry().passes()).run(*outcome.after, pipeline, context);
+  auto report = PassManager(manager_options, default_registry().passes())
+                    .run(*outcome.after, pipeline, context);
   if (!report.ok()) {
     ADD_FAILURE() << format_diagnostic(report.error().diagnostic()) << "\n" << outcome.text();
     return outcome;

@@ -1,9 +1,9 @@
 #include "quantize/plan/plan.h"
 
-#include "passes/harness.h"
-#include "quantize/ranges/parameters.h"
 #include "backend/coral/integer_rules.h"
 #include "backend/tflite/integer_rules.h"
+#include "passes/harness.h"
+#include "quantize/ranges/parameters.h"
 
 namespace ec::quantize {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "driver/registry.h"
 #include "ops/kernel.h"
 #include "quantize/convert/verify.h"
-#include "driver/registry.h"
 #include "quantize/quantized_text.h"
 
 namespace ec::quantize {
@@ -220,7 +220,8 @@ TEST(Verify, FindsBrokenParameters) {
 TEST(Strategies, AreFoundByName) {
   EXPECT_EQ((*default_registry().find_strategy("int8"))->name, "ptq");
   EXPECT_FALSE(default_registry().find_strategy("ptx").ok());
-  EXPECT_NE(default_registry().find_strategy("ptx").error().diagnostic().hint.find("ptq"), std::string::npos);
+  EXPECT_NE(default_registry().find_strategy("ptx").error().diagnostic().hint.find("ptq"),
+            std::string::npos);
 }
 
 }  // namespace

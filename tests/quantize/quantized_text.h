@@ -1,11 +1,11 @@
 // Graphs in text form through a strategy, with noise as samples.
 #pragma once
 
+#include "backend/coral/integer_rules.h"
+#include "backend/tflite/integer_rules.h"
+#include "driver/registry.h"
 #include "passes/harness.h"
 #include "quantize/strategy/ptq.h"
-#include "backend/coral/integer_rules.h"
-#include "driver/registry.h"
-#include "backend/tflite/integer_rules.h"
 #include "support/random.h"
 
 namespace ec::quantize {
@@ -25,7 +25,9 @@ inline std::vector<std::vector<Value>> noise(const Graph& graph, size_t count) {
   return samples;
 }
 
-inline const Strategy& strategy(std::string_view name) { return **default_registry().find_strategy(name); }
+inline const Strategy& strategy(std::string_view name) {
+  return **default_registry().find_strategy(name);
+}
 
 struct Quantized {
   std::unique_ptr<Graph> source;

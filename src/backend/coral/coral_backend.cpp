@@ -103,8 +103,8 @@ class CoralTarget : public Target {
     return emitted;
   }
 
-  Result<std::vector<std::unique_ptr<Graph>>> read_back(const ModelJob&, const PlacedModel& placed,
-                                                        const EmittedModel& emitted) const override {
+  Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob&, const PlacedModel& placed, const EmittedModel& emitted) const override {
     const std::vector<Blob>& files = files_of(placed).tflite;
     std::vector<std::unique_ptr<Graph>> graphs;
     for (size_t i = 0; i < files.size(); ++i) {

@@ -32,7 +32,7 @@ class EdgeTpuRunner : public DeviceRunner {
 
 // The library sees the same tensors as the importer; a hostile file may describe them in two ways.
 ec::Status check_interface(std::span<const edgetpu::TensorInfo> device,
-                       std::span<const TensorDescription> ours, std::string_view what) {
+                           std::span<const TensorDescription> ours, std::string_view what) {
   bool same = device.size() == ours.size();
   for (size_t i = 0; same && i < ours.size(); ++i) {
     const auto bytes = ours[i].type.num_bytes();

@@ -6,13 +6,12 @@ namespace ec::quantize {
 
 const TargetSpec& coral_spec() {
   // The Edge TPU compiler dates from before scales per channel in fully connected layers.
-  static constexpr TargetSpec kSpec{
-      .name = "coral",
-      .integers_only = true,
-      .io_type = "int8",
-      .describe = [](const Operation& op, Width width) {
-        return describe_tflite_op(op, width, false);
-      }};
+  static constexpr TargetSpec kSpec{.name = "coral",
+                                    .integers_only = true,
+                                    .io_type = "int8",
+                                    .describe = [](const Operation& op, Width width) {
+                                      return describe_tflite_op(op, width, false);
+                                    }};
   return kSpec;
 }
 

@@ -36,7 +36,8 @@ DeviceCompilerReport compiler_report(const CompilerLog& log, const LoggedModel& 
   report.subgraphs = model.subgraphs;
   report.operations = model.operations;
   for (const LoggedRow& row : model.rows)
-    report.rows.push_back({row.op, row.status, row.count, row.status == status_text(Status::Mapped)});
+    report.rows.push_back(
+        {row.op, row.status, row.count, row.status == status_text(Status::Mapped)});
   for (const Difference& d : compare(predicted, model))
     report.differences.push_back({d.op, d.status, d.predicted, d.compiled});
   return report;
@@ -47,8 +48,7 @@ std::vector<CompilerInput> compiler_inputs(std::span<const CandidateFile> files)
   std::vector<CompilerInput> inputs;
   for (const CandidateFile& file : files) {
     std::string name = file.name;
-    for (int i = 2; std::ranges::find(inputs, name, &CompilerInput::name) != inputs.end();
-         ++i)
+    for (int i = 2; std::ranges::find(inputs, name, &CompilerInput::name) != inputs.end(); ++i)
       name = file.name + "_" + std::to_string(i);
     inputs.push_back({std::move(name), file.bytes});
   }

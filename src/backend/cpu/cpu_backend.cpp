@@ -50,10 +50,9 @@ class CpuTarget : public Target {
     return emitted;
   }
 
-  Result<std::vector<std::unique_ptr<Graph>>> read_back(const ModelJob&, const PlacedModel&,
-                                                        const EmittedModel& emitted) const override {
-    EC_TRY(std::unique_ptr<Graph> graph,
-           read_ecir(Blob::joined(emitted.files.front().parts)));
+  Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob&, const PlacedModel&, const EmittedModel& emitted) const override {
+    EC_TRY(std::unique_ptr<Graph> graph, read_ecir(Blob::joined(emitted.files.front().parts)));
     std::vector<std::unique_ptr<Graph>> graphs;
     graphs.push_back(std::move(graph));
     return graphs;

@@ -10,8 +10,9 @@ namespace ec {
 inline constexpr OptionDef kKeepIoLayoutOption{
     .name = "keep-io-layout",
     .type = OptionType::Flag,
-    .help = "inputs and outputs keep the model's order of dimensions (NCHW), at the price of "
-            "transposes",
+    .help =
+        "inputs and outputs keep the model's order of dimensions (NCHW), at the price of "
+        "transposes",
     .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize)};
 
 // Pipelines of this back end that bring an optimised graph into TFLite's form.

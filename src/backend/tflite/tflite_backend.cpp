@@ -90,7 +90,8 @@ class TfliteTarget : public Target {
   TargetPipelines pipelines(const PipelineRequest& request) const override {
     if (request.source_format == "tflite" && !request.changes_model)
       return {"none", "tflite-as-is"};
-    return {"optimize", std::string(keep_io_layout_ || request.keeps_interface ? kToTfliteKeepIo : kToTflite)};
+    return {"optimize",
+            std::string(keep_io_layout_ || request.keeps_interface ? kToTfliteKeepIo : kToTflite)};
   }
 
   const quantize::TargetSpec* integer_rules() const override { return &quantize::tflite_spec(); }
@@ -119,8 +120,8 @@ class TfliteTarget : public Target {
     return emitted;
   }
 
-  Result<std::vector<std::unique_ptr<Graph>>> read_back(const ModelJob&, const PlacedModel&,
-                                                        const EmittedModel& emitted) const override {
+  Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob&, const PlacedModel&, const EmittedModel& emitted) const override {
     const ArtifactFile& file = emitted.files.front();
     EC_TRY(std::unique_ptr<Graph> graph, read_back_tflite(file.parts.front(), file.path));
     std::vector<std::unique_ptr<Graph>> graphs;

@@ -1,8 +1,8 @@
 // Which operators of TFLite compute on floats with 8-bit weights (its hybrid kernels), one line per
 // operation.
+#include "backend/tflite/integer_rules.h"
 #include "ops/attrs.h"
 #include "ops/sequence_cell.h"
-#include "backend/tflite/integer_rules.h"
 
 namespace ec::quantize {
 namespace {

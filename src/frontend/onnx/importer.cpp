@@ -193,7 +193,8 @@ class OnnxFrontend : public Frontend {
   std::string_view name() const override { return "onnx"; }
 
   int probe(const ModelSource& source) const override {
-    const std::string_view text(reinterpret_cast<const char*>(source.bytes().bytes().data()), source.bytes().size());
+    const std::string_view text(reinterpret_cast<const char*>(source.bytes().bytes().data()),
+                                source.bytes().size());
     if (onnx::looks_like_model(text)) return 90;
     return source.extension() == ".onnx" ? 20 : 0;
   }

@@ -39,7 +39,7 @@ Acc dot(const int16_t* a, const int16_t* b, int64_t count) {
 struct OutputStage {
   std::vector<Multiplier> factors;  // one, or one per channel
   std::vector<double> reals;  // the same as real factors, where TFLite's reference rounds those
-  std::vector<int64_t> bias;        // one per channel, or none
+  std::vector<int64_t> bias;  // one per channel, or none
   int32_t zero_point = 0;
   Range range{};
   bool wide = false;  // 64-bit sums

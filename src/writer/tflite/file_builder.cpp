@@ -209,10 +209,10 @@ Offset<Tensor> FileBuilder::encode_tensor(const TensorRecord& tensor) {
     shape = fbb_.CreateVector(sizes_of(*known, 1));
     if (!known->is_static()) signature = fbb_.CreateVector(sizes_of(*known, -1));
   }
-  const TensorType element = tensor.is_resource  ? TensorType::RESOURCE
-                             : tensor.is_complex ? TensorType::COMPLEX64
-                                                 : tensor_type(tensor.type.dtype)
-                                                       .value_or(TensorType::FLOAT32);
+  const TensorType element = tensor.is_resource ? TensorType::RESOURCE
+                             : tensor.is_complex
+                                 ? TensorType::COMPLEX64
+                                 : tensor_type(tensor.type.dtype).value_or(TensorType::FLOAT32);
   return CreateTensor(fbb_, shape, element, tensor.buffer, name, quantization, tensor.is_variable,
                       0, signature, known.has_value());
 }

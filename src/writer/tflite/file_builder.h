@@ -22,7 +22,7 @@ struct TensorRecord {
   uint32_t buffer = 0;  // 0: not constant
   bool is_variable = false;
   bool is_resource = false;  // a variable's handle; the element type is ignored
-  bool is_complex = false;  // elements are pairs of the type; the pair is no dimension here
+  bool is_complex = false;   // elements are pairs of the type; the pair is no dimension here
 };
 
 struct Options {

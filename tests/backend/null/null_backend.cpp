@@ -1,5 +1,5 @@
-// A made-up back end: one folder and one line of a list, nothing else. It writes a directory with the
-// graph as text and counts operations that it would run. A test that the interface suffices.
+// A made-up back end: one folder and one line of a list, nothing else. It writes a directory with
+// the graph as text and counts operations that it would run. A test that the interface suffices.
 #include <fmt/format.h>
 
 #include "backend/backend.h"
@@ -15,11 +15,28 @@ namespace {
 constexpr FileKind kFiles[] = {{".null", "directory that holds the graph as text"}};
 constexpr BackendVariant kVariants[] = {{"small", "runs elementwise operations only"}};
 constexpr OptionDef kOptions[] = {
-    {.name = "null-cores", .type = OptionType::Integer, .argument = "N", .help = "cores of the device that is not there", .default_value = "4", .least = 1, .most = 64, .verbs = kPlacesModel},
-    {.name = "null-mode", .type = OptionType::Choice, .argument = "MODE", .help = "how nothing is done", .default_value = "lazy", .choices = "lazy|eager", .verbs = kPlacesModel},
-    {.name = "null-trace", .type = OptionType::Flag, .help = "write a trace of nothing", .verbs = kPlacesModel},
+    {.name = "null-cores",
+     .type = OptionType::Integer,
+     .argument = "N",
+     .help = "cores of the device that is not there",
+     .default_value = "4",
+     .least = 1,
+     .most = 64,
+     .verbs = kPlacesModel},
+    {.name = "null-mode",
+     .type = OptionType::Choice,
+     .argument = "MODE",
+     .help = "how nothing is done",
+     .default_value = "lazy",
+     .choices = "lazy|eager",
+     .verbs = kPlacesModel},
+    {.name = "null-trace",
+     .type = OptionType::Flag,
+     .help = "write a trace of nothing",
+     .verbs = kPlacesModel},
 };
-constexpr NamedPipeline kPipelines[] = {{"to-null", "Nothing that other targets would need.", "none"}};
+constexpr NamedPipeline kPipelines[] = {
+    {"to-null", "Nothing that other targets would need.", "none"}};
 
 class NullTarget : public Target {
  public:
@@ -31,7 +48,9 @@ class NullTarget : public Target {
 
   const Backend& backend() const override { return null_backend(); }
   std::string name() const override { return small_ ? "null:small" : "null"; }
-  TargetPipelines pipelines(const PipelineRequest&) const override { return {"optimize", "to-null"}; }
+  TargetPipelines pipelines(const PipelineRequest&) const override {
+    return {"optimize", "to-null"};
+  }
 
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,
                                          DiagnosticSink&) const override {
@@ -68,8 +87,8 @@ class NullTarget : public Target {
     return emitted;
   }
 
-  Result<std::vector<std::unique_ptr<Graph>>> read_back(const ModelJob&, const PlacedModel&,
-                                                        const EmittedModel& emitted) const override {
+  Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob&, const PlacedModel&, const EmittedModel& emitted) const override {
     EC_TRY(std::unique_ptr<Graph> graph, read_ecir(Blob::joined(emitted.files.front().parts)));
     std::vector<std::unique_ptr<Graph>> graphs;
     graphs.push_back(std::move(graph));

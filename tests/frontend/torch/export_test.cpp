@@ -41,8 +41,8 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 Imported import(const std::string& name, Shapes shapes = {}) {
   Imported result;
-  auto graph =
-      torch_export_frontend().import_file(model(name + ".pt2"), {std::move(shapes), {}}, result.sink);
+  auto graph = torch_export_frontend().import_file(model(name + ".pt2"), {std::move(shapes), {}},
+                                                   result.sink);
   if (graph.ok()) result.graph = std::move(*graph);
   return result;
 }

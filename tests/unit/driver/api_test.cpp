@@ -24,8 +24,7 @@ class Api : public ::testing::Test {
 };
 
 TEST_F(Api, CompileWritesTheTargetsFile) {
-  const CompileResult result =
-      compile(model_.string(), {{"output", directory_.path().string()}});
+  const CompileResult result = compile(model_.string(), {{"output", directory_.path().string()}});
   EXPECT_EQ(result.output_path, (directory_ / "m_cpu.ecir").string());
   EXPECT_EQ(result.target, "cpu");
   EXPECT_TRUE(std::filesystem::exists(result.output_path));

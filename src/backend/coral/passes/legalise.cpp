@@ -1,9 +1,9 @@
 // legalise-coral: operations in forms that the Edge TPU maps.
 #include <algorithm>
 
-#include "ops/op_def.h"
-#include "backend/coral/passes/rules.h"
 #include "backend/coral/passes/legalise.h"
+#include "backend/coral/passes/rules.h"
+#include "ops/op_def.h"
 
 namespace ec::passes {
 namespace {
@@ -53,7 +53,8 @@ Result<bool> rewritten(Replacement& p, Tensor* result, std::string_view form) {
   return rewritten_all(p, results, form);
 }
 
-Result<bool> rewritten_all(Replacement& p, std::span<Tensor* const> results, std::string_view form) {
+Result<bool> rewritten_all(Replacement& p, std::span<Tensor* const> results,
+                           std::string_view form) {
   if (p.ok()) note(p, form);
   return p.replace_all(results);
 }

@@ -2,8 +2,8 @@
 // several small ones where they read the same elements.
 #include <algorithm>
 
-#include "ops/resize_taps.h"
 #include "backend/coral/passes/rules.h"
+#include "ops/resize_taps.h"
 
 namespace ec::passes {
 namespace {

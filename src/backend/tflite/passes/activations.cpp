@@ -1,8 +1,8 @@
 // Activations that TFLite lacks, as formulas of those it has.
 #include <cmath>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -1,8 +1,8 @@
 // Attention and rotary positions as products, masks and a softmax.
 #include <cmath>
 
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

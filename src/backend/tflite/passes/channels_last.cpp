@@ -1,8 +1,8 @@
 // Operations on images that the layout pass left with their channels first, because transposing
 // them costs more transposes than it saves. TFLite has them with the channels last only.
+#include "backend/tflite/passes/rules.h"
 #include "passes/layout/plan.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

@@ -1,10 +1,10 @@
 // Transposed convolutions: one group, dense filters, pads that are SAME or VALID.
 #include <algorithm>
 
-#include "ops/same_padding.h"
 #include "backend/tflite/passes/fused_activation.h"
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/windows.h"
+#include "ops/same_padding.h"
 
 namespace ec::passes {
 namespace {

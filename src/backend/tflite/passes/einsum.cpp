@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/einsum_equation.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

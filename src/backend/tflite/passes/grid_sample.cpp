@@ -1,6 +1,6 @@
 // Sampling at computed coordinates: pixels gathered from the flattened image, weighted and added.
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -1,7 +1,7 @@
 // Convolutions and pools over one spatial dimension: images of height 1.
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/windows.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -1,7 +1,7 @@
 // Matrix products: weights as [out, in], one bias vector, at most five dimensions.
+#include "backend/tflite/passes/rules.h"
 #include "passes/permute.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

@@ -1,9 +1,9 @@
 // Loops whose results grow by a row in each iteration. TFLite's loops carry tensors of fixed shape:
 // the whole result is carried from the begin, and each iteration writes its row into it.
+#include "backend/tflite/passes/rules.h"
 #include "ops/value.h"
 #include "passes/inline_body.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

@@ -1,9 +1,9 @@
 // Movement of elements: what TFLite lacks is gathered with constant indices, masked or sliced.
 #include <algorithm>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/value.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

@@ -1,9 +1,9 @@
 // Normalisations as sums over their dimensions.
 #include <algorithm>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/window.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 #include "passes/weighted_sum.h"
 
 namespace ec::passes {

@@ -1,8 +1,8 @@
 // Recurrent layers, step by step: the products with the inputs in one go, then one small product
 // and the gates for each step. TFLite's own recurrent operators keep their state from one run to
 // the next, which the models here do not mean.
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/resize_taps.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {
@@ -107,7 +107,8 @@ std::optional<CoordinateMode> operator_for(const Operation* op, const Plan& plan
 }
 
 // One dimension by itself; nothing when elements come from outside the image.
-Tensor* along(Replacement& p, Tensor* x, const ResizeAttrs& attrs, const ResizeAxis& axis, size_t d) {
+Tensor* along(Replacement& p, Tensor* x, const ResizeAttrs& attrs, const ResizeAxis& axis,
+              size_t d) {
   const ResizeTaps taps = resize_taps(attrs, axis);
   if (attrs.mode == ResizeMode::Nearest) return p.gather(x, taps.index, static_cast<int64_t>(d));
   const std::vector<double> matrix = matrix_of(taps, axis);

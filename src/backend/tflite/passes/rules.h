@@ -9,10 +9,10 @@
 namespace ec::passes {
 
 extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic, kTfliteNorms,
-    kTfliteFusedActivations, kTfliteHeightOne, kTfliteSpatial3d, kTfliteWindows, kTfliteConvTranspose,
-    kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement, kTfliteRecurrent,
-    kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter, kTfliteSignal,
-    kTfliteSpectrum, kTflitePublished, kTfliteLoops, kTfliteChannelsLast;
+    kTfliteFusedActivations, kTfliteHeightOne, kTfliteSpatial3d, kTfliteWindows,
+    kTfliteConvTranspose, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
+    kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
+    kTfliteSignal, kTfliteSpectrum, kTflitePublished, kTfliteLoops, kTfliteChannelsLast;
 
 // Before the rules: operations on floats of other widths become operations on f32.
 Status compute_in_single_precision(Rewriter& rewriter);

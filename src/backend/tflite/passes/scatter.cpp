@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/convert.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 namespace {

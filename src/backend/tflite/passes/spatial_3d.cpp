@@ -1,8 +1,8 @@
 // Pools and convolutions over three spatial dimensions.
-#include "ops/same_padding.h"
-#include "passes/replacement.h"
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/windows.h"
+#include "ops/same_padding.h"
+#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/tflite/passes/rules.h"
 #include "ops/same_padding.h"
 #include "passes/replacement.h"
-#include "backend/tflite/passes/rules.h"
 
 namespace ec::passes {
 

@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "formats/torch/archive.h"
-#include "frontend/torch/recognise.h"
 #include "frontend/input_shapes.h"
 #include "frontend/state_builder.h"
 #include "frontend/torch/export/export.h"
 #include "frontend/torch/export/import_graph.h"
 #include "frontend/torch/export/weights.h"
+#include "frontend/torch/recognise.h"
 #include "support/strings.h"
 
 namespace ec::torch::exported {

@@ -270,7 +270,7 @@ class TorchScriptFrontend : public Frontend {
 
  private:
   Result<std::unique_ptr<ec::Graph>> read(const ModelSource& source, const ImportOptions& options,
-                                      DiagnosticSink& sink) const override {
+                                          DiagnosticSink& sink) const override {
     return import_torchscript(source.bytes(), source.path(), options, sink);
   }
 };
