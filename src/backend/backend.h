@@ -38,6 +38,7 @@ class ModelSource;
 struct FileKind {
   std::string_view extension;  // ".tflite"
   std::string_view summary;
+  bool is_directory = false;
 };
 
 struct BackendVariant {

@@ -7,14 +7,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --output names a file, or a directory that gets a file of the same kind as `name`. Some targets
-// write directories: one of that extension is the output itself. Empty: the current folder.
+// --output names a file, or a directory that gets `name`. Empty: the current folder.
 fs::path output_path(const std::string& output, const fs::path& name) {
   if (output.empty()) return name;
   std::error_code ignored;
-  const bool is_folder = fs::is_directory(output, ignored);
-  const bool same_kind = fs::path(output).extension() == name.extension();
-  return is_folder && !same_kind ? output / name : fs::path(output);
+  return fs::is_directory(output, ignored) ? output / name : fs::path(output);
+}
+
+// Some targets write directories: one with such an extension is the output itself.
+bool is_output_directory(const Target& target, const fs::path& output) {
+  for (const FileKind& kind : target.backend().info().files)
+    if (kind.is_directory && kind.extension == output.extension().string()) return true;
+  return false;
 }
 
 // Writing over the model would destroy the only copy of it.
@@ -31,7 +35,9 @@ Status choose_compiled(Compilation& c) {
   for (CompiledModel& model : c.models()) {
     const std::string name =
         c.target()->default_file_name(fs::path(model.ref.name).stem().string());
-    model.report.output = output_path(c.options().text("output"), name);
+    const std::string& output = c.options().text("output");
+    model.report.output =
+        is_output_directory(*c.target(), output) ? fs::path(output) : output_path(output, name);
     EC_CHECK_OK(c.target()->check_output(model.report.output));
     EC_CHECK_OK(refuse_overwrite(model));
   }

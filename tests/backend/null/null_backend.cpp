@@ -12,7 +12,7 @@ const Backend& null_backend();
 
 namespace {
 
-constexpr FileKind kFiles[] = {{".null", "directory that holds the graph as text"}};
+constexpr FileKind kFiles[] = {{".null", "directory that holds the graph as text", true}};
 constexpr BackendVariant kVariants[] = {{"small", "runs elementwise operations only"}};
 constexpr OptionDef kOptions[] = {
     {.name = "null-cores",

@@ -363,7 +363,7 @@ TEST(TfliteImport, AllUnknownOperatorsInOneRun) {
   graph.tensors.push_back({.name = "z", .shape = {1, 4}});
   graph.tensors.push_back({.name = "u", .shape = {1, 4}});
   graph.operators.push_back({BuiltinOperator::SKIP_GRAM, {2}, {3}});
-  graph.operators.push_back({BuiltinOperator::RFFT2D, {2}, {4}});
+  graph.operators.push_back({BuiltinOperator::LSH_PROJECTION, {2}, {4}});
   graph.outputs = {3, 4};
   const auto imported = import(spec);
   EXPECT_EQ(imported->graph, nullptr);
