@@ -61,6 +61,11 @@ def shared_data() -> pathlib.Path:
     return pathlib.Path(os.environ.get("EC_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
+def shared_tflite_files() -> list[pathlib.Path]:
+    """Models that somebody made to be run, not those that were made to do harm."""
+    return sorted(p for p in shared_data().rglob("*.tflite") if "hostile" not in p.parts)
+
+
 def zoo_models() -> list[Model]:
     manifest = zoo_root() / "manifest.json"
     if not manifest.exists():

@@ -217,7 +217,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
-    models = options.models or sorted(model_set.shared_data().rglob("*.tflite"), key=lambda p: -p.stat().st_size)
+    models = options.models or sorted(model_set.shared_tflite_files(), key=lambda p: -p.stat().st_size)
     if not models:
         print(f"tflite_check: skipped, there are no models below {model_set.shared_data()}")
         return 0

@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     root = model_set.shared_data()
-    models = arguments.models or sorted(root.rglob("*.tflite"))
+    models = arguments.models or model_set.shared_tflite_files()
     failed = 0
     for path in models:
         good, text = check(path, arguments.edgecompile, arguments.runs)
