@@ -30,8 +30,10 @@ constexpr NamedPipeline kPipelines[] = {
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
      "optimize,to-tflite-keep-io"},
     // A file that is written again was quantised by its maker, and any change would change it.
-    {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
-     "eliminate-dead-code"},
+    {"tflite-as-is",
+     "What comes from a TFLite file goes into one as it is, but for custom operators of "
+     "other programs that TFLite's own can express.",
+     "legalise-tflite{when=foreign},eliminate-dead-code"},
 };
 
 // What place() found, for emit(): the file, or why there is none.
