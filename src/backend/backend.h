@@ -59,6 +59,7 @@ struct BackendInfo {
 // What decides between the pipelines of a target.
 struct PipelineRequest {
   std::string_view source_format;  // "onnx"
+  const Graph* graph = nullptr;    // as it was imported
   // Quantisation or other sizes are asked for: a file in the target's own format cannot stay as is.
   bool changes_model = false;
   // Inputs and outputs keep the order of dimensions that the model gives them.

@@ -37,6 +37,7 @@ struct CompiledModel {
   std::vector<OpPlacement> refused;
   ModelFacts facts;                               // fold-input, prepare
   const quantize::Strategy* strategy = nullptr;   // prepare; null: the model stays as it is
+  std::optional<TargetPipelines> pipelines;       // optimise: chosen once, for legalise too
   PassContext passes;                             // optimise, legalise
   std::optional<PlacedModel> placed;              // place
   std::optional<EmittedModel> emitted;            // emit

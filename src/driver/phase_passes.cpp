@@ -20,6 +20,7 @@ TargetPipelines pipelines_of(const Compilation& c, const CompiledModel& model) {
   if (c.target() == nullptr) return {"optimize", "none"};
   PipelineRequest request;
   request.source_format = model.format;
+  request.graph = model.graph.get();
   request.changes_model = model.strategy != nullptr || !c.options().shapes("input-shape").empty() ||
                           !c.options().sizes("dim").empty();
   if (c.verb() == Verb::Quantize && !model.report.output.empty())
@@ -28,9 +29,15 @@ TargetPipelines pipelines_of(const Compilation& c, const CompiledModel& model) {
   return c.target()->pipelines(request);
 }
 
+// The choice looks at the graph as it was imported: it must not change when passes have run.
+const TargetPipelines& chosen_pipelines(const Compilation& c, CompiledModel& model) {
+  if (!model.pipelines) model.pipelines = pipelines_of(c, model);
+  return *model.pipelines;
+}
+
 Status run_on_all(Compilation& c, std::string_view phase, std::string TargetPipelines::*pipeline) {
   for (CompiledModel& model : c.models())
-    EC_CHECK_OK(run_passes(c, model, phase, pipelines_of(c, model).*pipeline));
+    EC_CHECK_OK(run_passes(c, model, phase, chosen_pipelines(c, model).*pipeline));
   return {};
 }
 

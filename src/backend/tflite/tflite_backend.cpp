@@ -30,10 +30,8 @@ constexpr NamedPipeline kPipelines[] = {
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
      "optimize,to-tflite-keep-io"},
     // A file that is written again was quantised by its maker, and any change would change it.
-    {"tflite-as-is",
-     "What comes from a TFLite file goes into one as it is, but for custom operators of "
-     "other programs that TFLite's own can express.",
-     "legalise-tflite{when=foreign},eliminate-dead-code"},
+    {"tflite-as-is", "Nothing but dead code: what comes from a TFLite file goes into one as it is.",
+     "eliminate-dead-code"},
 };
 
 // What place() found, for emit(): the file, or why there is none.
@@ -90,7 +88,8 @@ class TfliteTarget : public Target {
   const Backend& backend() const override { return tflite_backend(); }
 
   TargetPipelines pipelines(const PipelineRequest& request) const override {
-    if (request.source_format == "tflite" && !request.changes_model)
+    const bool foreign = request.graph != nullptr && passes::has_foreign_operation(*request.graph);
+    if (request.source_format == "tflite" && !request.changes_model && !foreign)
       return {"none", "tflite-as-is"};
     return {"optimize",
             std::string(keep_io_layout_ || request.keeps_interface ? kToTfliteKeepIo : kToTflite)};

@@ -5,27 +5,10 @@
 namespace ec::passes {
 namespace {
 
-constexpr PassOptionInfo kOptions[] = {
-    {"when", "always", "always|foreign",
-     "foreign: only graphs with operations that came from custom operators of other programs"}};
-
-// Operations that TFLite files hold only as custom operators, or in what such operators become.
-bool has_foreign_operation(const Graph& graph) {
-  for (const Operation* op : graph.topological()) {
-    if (op->kind() == OpKind::Atan) return true;
-    for (const RewriteRule& rule : kTflitePublished)
-      if (op->kind() == rule.kind) return true;
-  }
-  return false;
-}
-
 class LegaliseTflitePass : public Pass {
  public:
-  explicit LegaliseTflitePass(bool only_foreign) : only_foreign_(only_foreign) {}
-
   std::string_view name() const override { return kLegaliseTflitePass.name; }
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
-    if (only_foreign_ && !has_foreign_operation(graph)) return PassStats();
     Rewriter rewriter(graph, context);
     EC_CHECK_OK(compute_in_single_precision(rewriter));
     std::vector<RewriteRule> rules;
@@ -39,9 +22,6 @@ class LegaliseTflitePass : public Pass {
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }
-
- private:
-  bool only_foreign_;
 };
 
 }  // namespace
@@ -60,9 +40,19 @@ const PassInfo kLegaliseTflitePass{
         "results that grow; floats of other widths are computed in f32. Runs behind the layout "
         "pass: images have their channels last. Quantised "
         "operations stay as they are, but for pads.",
-    .make = [](std::span<const PassOption> options) -> std::unique_ptr<Pass> {
-      return std::make_unique<LegaliseTflitePass>(option_value(options, kOptions[0]) == "foreign");
-    },
-    .options = kOptions};
+    .make = [](std::span<const PassOption>) -> std::unique_ptr<Pass> {
+      return std::make_unique<LegaliseTflitePass>();
+    }};
+
+// Counts of 64 bits are divided where the size of a result is computed; TFLite has no such kernel.
+bool has_foreign_operation(const Graph& graph) {
+  for (const Operation* op : graph.topological()) {
+    if (op->kind() == OpKind::Atan) return true;
+    if (op->kind() == OpKind::Div && op->output()->dtype() == DType::I64) return true;
+    for (const RewriteRule& rule : kTflitePublished)
+      if (op->kind() == rule.kind) return true;
+  }
+  return false;
+}
 
 }  // namespace ec::passes
