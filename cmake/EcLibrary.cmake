@@ -2,7 +2,6 @@
 # Include paths are "folder/file.h" from src/. Programs link to ec::NAME, which is libedgecompiler.so, one shared library
 # with every folder in it; with BUILD_SHARED_LIBS=OFF it is an archive of that folder alone (docs/adr/0013).
 add_library(ec_options INTERFACE)
-target_compile_features(ec_options INTERFACE cxx_std_20)
 # Functions of the library call each other directly, as nobody replaces one of them from outside.
 target_compile_options(ec_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
@@ -22,6 +21,10 @@ endif()
 if(EC_FUZZ)
   target_compile_options(ec_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+# A plain option, not a compile feature: versions of CMake put the feature's flag at different positions of the command, and the
+# compiler cache would then keep the objects of each version apart.
+set(EC_STANDARD_FLAG -std=gnu++20)
+target_compile_options(ec_options INTERFACE ${EC_STANDARD_FLAG})
 
 # The headers that nearly every file parses, precompiled. Headers of the project do not belong here: a change to one would
 # compile everything anew, files that forget to include it would build, and its path would keep clones from sharing a cache.
