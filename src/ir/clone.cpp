@@ -1,6 +1,7 @@
 // Copying and comparing whole graphs.
 #include <cassert>
 
+#include "ir/copier.h"
 #include "ir/graph.h"
 
 namespace ec {
@@ -8,36 +9,19 @@ namespace ec {
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>(name_);
   copy->metadata_ = metadata_;
-  std::vector<Tensor*> map(tensors_.size(), nullptr);
-  const auto carry = [&](const Tensor* from, Tensor* to) {
-    to->named_by_source_ = from->named_by_source_;
-    to->dim_values_ = from->dim_values_;
-    map[from->id_] = to;
-  };
-  for (const Tensor* input : inputs_) carry(input, copy->add_input(input->name_, input->type_));
-  for (const auto& tensor : tensors_)
-    if (tensor && tensor->is_constant_)
-      carry(tensor.get(), copy->add_constant(tensor->name_, tensor->type_, tensor->data_));
+  GraphCopier copier(*copy);
+  copier.reserve(tensors_.size());
+  for (const Tensor* input : inputs_) copier.add_input(input);
+  copier.copy_constants(*this);
   for (const Operation* op : topological()) {
-    OpSpec spec;
-    spec.attrs = op->attrs_;
-    spec.location = op->location_;
-    std::vector<TensorType> types;
-    for (const Tensor* output : op->outputs_) {
-      spec.output_names.push_back(output->name_);
-      types.push_back(output->type_);
-    }
-    for (const auto& body : op->bodies_) spec.bodies.push_back(body->clone());
-    std::vector<Tensor*> inputs;
-    for (const Tensor* input : op->inputs_)
-      inputs.push_back(input == nullptr ? nullptr : map[input->id_]);
-    auto added = copy->add_typed(op->kind_, std::move(inputs), std::move(spec), std::move(types));
+    [[maybe_unused]] const auto added = copier.copy(*op);
     assert(added.ok());
-    for (size_t i = 0; i < op->outputs_.size(); ++i)
-      carry(op->outputs_[i], added.value()->outputs_[i]);
   }
+  for (const auto& tensor : tensors_)
+    if (Tensor* mine = tensor ? copier.find(tensor.get()) : nullptr)
+      mine->named_by_source_ = tensor->named_by_source_;
   for (size_t i = 0; i < outputs_.size(); ++i)
-    copy->add_output(output_names_[i], map[outputs_[i]->id_]);
+    copy->add_output(output_names_[i], copier.find(outputs_[i]));
   return copy;
 }
 

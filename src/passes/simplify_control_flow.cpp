@@ -141,7 +141,10 @@ Result<bool> trim_results(Rewriter& rewriter, Operation* op) {
          graph.add_typed(op->kind(), op->inputs(), std::move(spec), std::move(types)));
   rewriter.push(trimmed);
   std::vector<Tensor*> results(op->outputs().size(), nullptr);
-  for (size_t k = 0; k < kept.size(); ++k) results[kept[k]] = trimmed->output(k);
+  for (size_t k = 0; k < kept.size(); ++k) {
+    results[kept[k]] = trimmed->output(k);
+    graph.set_dim_values(trimmed->output(k), op->output(kept[k])->dim_values());
+  }
   rewriter.replace_results(op, results);
   return true;
 }

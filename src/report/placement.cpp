@@ -24,20 +24,6 @@ void PlacementReport::add(OpPlacement row) {
   operations.push_back(std::move(row));
 }
 
-std::string_view placement_name(Placement placement) {
-  switch (placement) {
-    case Placement::Native:
-      return "native";
-    case Placement::Reference:
-      return "reference";
-    case Placement::Host:
-      return "cpu";
-    case Placement::Unsupported:
-      return "unsupported";
-  }
-  return "native";
-}
-
 Status refuse_host_operations(const PlacementReport& report) {
   if (report.host == 0) return {};
   constexpr size_t kNamed = 8;

@@ -4,31 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "analysis/placement.h"
 #include "support/result.h"
 
 namespace ec {
-
-enum class Placement : uint8_t {
-  Native,       // a fast kernel, or nothing to compute; on the device where the target is one
-  Reference,    // the reference kernel: right, not fast
-  Host,         // not on the device: the CPU beside it runs it
-  Unsupported,  // cannot run
-};
-std::string_view placement_name(Placement placement);
-
-struct OpPlacement {
-  std::string name;       // in the source model
-  std::string op;         // of the IR; empty when the importer does not know it
-  std::string source_op;  // in the source model's words
-  std::string output_type;
-  Placement placement = Placement::Native;
-  std::string status;  // in the words of the device's own compiler; empty: it has none
-  std::string reason;
-  std::string fix;
-};
 
 // What a run on a device costs, as far as it can be known without one.
 struct DeviceEstimate {

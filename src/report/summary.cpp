@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/macs.h"
+#include "analysis/costs.h"
 #include "ops/op_def.h"
 
 namespace ec {

@@ -1,7 +1,6 @@
 // Building an executor: inference with fixed input shapes, folding, kernels, storage.
-#include <algorithm>
-#include <limits>
-
+#include "analysis/alias_sets.h"
+#include "analysis/liveness.h"
 #include "ops/infer.h"
 #include "runtime/program.h"
 
@@ -12,7 +11,6 @@ namespace {
 // A value folded at preparation may not be larger than this: expanding a constant is cheaper done
 // at run time than kept.
 constexpr size_t kFoldLimit = size_t{16} << 20;
-constexpr int64_t kForever = std::numeric_limits<int64_t>::max() / 2;
 
 class Builder {
  public:
@@ -25,10 +23,11 @@ class Builder {
       EC_TRY(const bool folded, infer(*op));
       if (!folded) order.push_back(op);
     }
-    keep_needed(order);
+    // What only served folded operations goes.
+    order = live_operations(*p_.graph, order);
     for (const Operation* op : order) add_step(*op);
     bind_results();
-    compute_uses();
+    compute_lifetimes(order);
     share_in_place();
     return lay_out();
   }
@@ -37,10 +36,10 @@ class Builder {
   // --- types and constants ----------------------------------------------------------------------
   void declare(std::span<const TensorType> types) {
     p_.tensors.resize(p_.graph->tensor_id_bound());
+    aliases_ = AliasSets(p_.tensors.size());
     for (const Tensor* tensor : p_.graph->tensors()) {
       TensorState& state = p_.state(tensor);
       state.tensor = tensor;
-      state.root = tensor->id();
       if (tensor->is_constant())
         set_known(state, Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data()));
     }
@@ -138,25 +137,6 @@ class Builder {
   }
 
   // --- steps ------------------------------------------------------------------------------------
-  // Drops operations whose results only served folded ones.
-  void keep_needed(std::vector<const Operation*>& order) const {
-    std::vector<bool> needed(p_.tensors.size(), false);
-    for (const uint32_t id : p_.outputs) needed[id] = true;
-    std::vector<const Operation*> kept;
-    for (size_t i = order.size(); i-- > 0;) {
-      const Operation* op = order[i];
-      const bool wanted = op->kind() == OpKind::WriteState ||
-                          std::any_of(op->outputs().begin(), op->outputs().end(),
-                                      [&](const Tensor* tensor) { return needed[tensor->id()]; });
-      if (!wanted) continue;
-      for (const Tensor* tensor : op->inputs())
-        if (tensor != nullptr) needed[tensor->id()] = true;
-      kept.push_back(op);
-    }
-    std::reverse(kept.begin(), kept.end());
-    order = std::move(kept);
-  }
-
   void add_step(const Operation& op) {
     Step step;
     step.op = &op;
@@ -187,8 +167,8 @@ class Builder {
       set_known(to, Value(to.dtype, to.shape, from.value.data));
       return true;
     }
-    to.root = from.root;
-    to.storage = p_.tensors[from.root].storage;
+    aliases_.join(op.input(0)->id(), op.output()->id());
+    to.storage = root_of(op.input(0)).storage;
     return true;
   }
 
@@ -208,33 +188,23 @@ class Builder {
   // A result's memory is the caller's: the operation that makes it writes there at once.
   void bind_results() {
     for (size_t i = 0; i < p_.outputs.size(); ++i) {
-      TensorState& root = p_.tensors[p_.tensors[p_.outputs[i]].root];
+      TensorState& root = p_.tensors[aliases_.root(p_.outputs[i])];
       if (root.storage != Storage::Arena) continue;
       root.storage = Storage::Output;
       root.output = i;
     }
   }
 
-  void compute_uses() {
-    last_use_.assign(p_.tensors.size(), -1);
-    first_def_.assign(p_.tensors.size(), -1);
-    for (size_t s = 0; s < p_.steps.size(); ++s) {
-      const Operation& op = *p_.steps[s].op;
-      const auto step = static_cast<int64_t>(s);
-      for (const Tensor* tensor : op.outputs()) {
-        const uint32_t root = p_.state(tensor).root;
-        if (first_def_[root] < 0) first_def_[root] = step;
-        last_use_[root] = std::max(last_use_[root], step);
-      }
-      for (const Tensor* tensor : op.inputs()) {
-        if (tensor == nullptr) continue;
-        TensorState& state = p_.state(tensor);
-        last_use_[state.root] = std::max(last_use_[state.root], step);
-        state.last_step = static_cast<uint32_t>(s);
-      }
+  TensorState& root_of(const Tensor* tensor) { return p_.tensors[aliases_.root(tensor->id())]; }
+
+  // The ranges of roots cover all tensors that share their memory.
+  void compute_lifetimes(const std::vector<const Operation*>& order) {
+    ranges_ = live_ranges(*p_.graph, order);
+    for (uint32_t id = 0; id < p_.tensors.size(); ++id) {
+      p_.tensors[id].last_step = ranges_[id].last;
+      const uint32_t root = aliases_.root(id);
+      if (root != id) ranges_[root].join(ranges_[id]);
     }
-    // Copied out at the end.
-    for (const uint32_t id : p_.outputs) last_use_[p_.tensors[id].root] = kForever;
   }
 
   // Lets a result take over the memory of an operand that dies with this step.
@@ -242,8 +212,8 @@ class Builder {
     for (size_t s = 0; s < p_.steps.size(); ++s) {
       Step& step = p_.steps[s];
       if (step.fast == nullptr) continue;
-      TensorState& result = p_.state(step.op->output());
-      if (result.root != step.op->output()->id()) continue;
+      const uint32_t result = step.op->output()->id();
+      if (aliases_.root(result) != result) continue;
       for (size_t i = 0; i < step.op->inputs().size(); ++i) {
         if (step.op->input(i) == nullptr || !step.fast->in_place(i)) continue;
         if (try_share(step, i, static_cast<int64_t>(s), result)) break;
@@ -251,42 +221,39 @@ class Builder {
     }
   }
 
-  bool try_share(const Step& step, size_t input, int64_t s, TensorState& result) {
-    const uint32_t root = p_.state(step.op->input(input)).root;
+  bool try_share(const Step& step, size_t input, int64_t s, uint32_t result_id) {
+    TensorState& result = p_.tensors[result_id];
+    const uint32_t root = aliases_.root(step.op->input(input)->id());
     TensorState& donor = p_.tensors[root];
-    if (donor.storage != Storage::Arena || donor.bytes != result.bytes || last_use_[root] != s)
+    if (donor.storage != Storage::Arena || donor.bytes != result.bytes || ranges_[root].last != s)
       return false;
     for (size_t i = 0; i < step.op->inputs().size(); ++i) {
       if (i == input || step.op->input(i) == nullptr) continue;
-      if (p_.state(step.op->input(i)).root == root) return false;
+      if (aliases_.root(step.op->input(i)->id()) == root) return false;
     }
     // The two sets of tensors become one; the caller's memory wins over the arena.
-    const uint32_t other = result.root;
-    const bool external = result.storage == Storage::Output;
-    for (TensorState& state : p_.tensors) {
-      if (state.tensor == nullptr || state.root != other) continue;
-      state.root = root;
-    }
-    if (external) {
+    if (result.storage == Storage::Output) {
       donor.storage = Storage::Output;
       donor.output = result.output;
     }
-    last_use_[root] = std::max(last_use_[root], last_use_[other]);
+    ranges_[root].join(ranges_[result_id]);
+    aliases_.join(root, result_id);
     return true;
   }
 
   Status lay_out() {
     std::vector<PlanItem> items;
-    for (TensorState& state : p_.tensors) {
-      if (state.tensor == nullptr || state.storage == Storage::Constant) continue;
-      if (state.root != state.tensor->id() || state.storage != Storage::Arena) continue;
-      const uint32_t root = state.root;
-      if (first_def_[root] < 0) {
+    for (uint32_t id = 0; id < p_.tensors.size(); ++id) {
+      TensorState& state = p_.tensors[id];
+      state.root = aliases_.root(id);
+      if (state.tensor == nullptr || state.root != id || state.storage != Storage::Arena) continue;
+      const LiveRange& range = ranges_[id];
+      if (range.first == LiveRange::kNever) {
         state.storage = Storage::None;
         continue;
       }
       state.item = items.size();
-      items.push_back({state.bytes, first_def_[root], last_use_[root]});
+      items.push_back({state.bytes, range.first, range.last});
     }
     for (size_t s = 0; s < p_.steps.size(); ++s) {
       Step& step = p_.steps[s];
@@ -328,7 +295,8 @@ class Builder {
 
   Program& p_;
   std::unordered_map<uint32_t, TensorType> open_;
-  std::vector<int64_t> last_use_, first_def_;  // of roots, by tensor id
+  AliasSets aliases_;
+  std::vector<LiveRange> ranges_;  // by tensor id
 };
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/memory_plan.h"
 #include "ops/kernel.h"
 #include "runtime/executor.h"
-#include "runtime/memory_plan.h"
 #include "runtime/prepared_op.h"
 
 namespace ec {
@@ -35,7 +35,7 @@ struct TensorState {
   size_t output = SIZE_MAX;   // index of the result (roots of Storage::Output)
   std::byte* data = nullptr;  // where the elements are, in this run
   Value value;                // Constant, Dynamic
-  uint32_t last_step = 0;     // last step that reads a dynamic tensor
+  int64_t last_step = 0;      // last step that makes or reads a dynamic tensor
 
   TensorType type() const {
     TensorType t(dtype, Shape::of(shape));

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/costs.h"
 #include "cli.h"
 #include "driver/jobs.h"
 #include "inputs.h"
-#include "ops/macs.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
 #include "terminal.h"

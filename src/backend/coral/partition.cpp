@@ -1,33 +1,31 @@
 #include "backend/coral/partition.h"
 
-#include <algorithm>
+#include <optional>
+
+#include "analysis/partition.h"
 
 namespace ec::coral {
 namespace {
 
-// The group of each operator: groups of even index are of the first operator's kind, the odd ones
-// of the other. An operator joins the earliest group of its kind that comes after its producers.
-std::vector<size_t> group_numbers(const tflite::SubGraph& graph,
-                                  const std::vector<PlacedOperator>& operators) {
-  const bool first_on_device = !operators.empty() && operators.front().mapped();
+// The operators with what each reads.
+std::vector<PartitionNode> nodes_of(const tflite::SubGraph& graph,
+                                    const std::vector<PlacedOperator>& operators) {
   std::vector<std::optional<size_t>> producer(tflite::size_of(graph.tensors()));
-  std::vector<size_t> group(operators.size());
+  std::vector<PartitionNode> nodes(operators.size());
   for (size_t i = 0; i < operators.size(); ++i) {
     const tflite::Operator& op = *graph.operators()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    const auto kind = [&](size_t k) { return operators[k].mapped(); };
-    group[i] = kind(i) == first_on_device ? 0 : 1;
+    nodes[i].on_device = operators[i].mapped();
     for (size_t k = 0; k < tflite::size_of(op.inputs()); ++k) {
       const int32_t tensor = op.inputs()->Get(static_cast<flatbuffers::uoffset_t>(k));
-      if (tensor < 0 || !producer[static_cast<size_t>(tensor)]) continue;
-      const size_t from = *producer[static_cast<size_t>(tensor)];
-      group[i] = std::max(group[i], group[from] + (kind(from) == kind(i) ? 0 : 1));
+      if (tensor >= 0 && producer[static_cast<size_t>(tensor)])
+        nodes[i].producers.push_back(*producer[static_cast<size_t>(tensor)]);
     }
     for (size_t k = 0; k < tflite::size_of(op.outputs()); ++k) {
       const int32_t tensor = op.outputs()->Get(static_cast<flatbuffers::uoffset_t>(k));
       if (tensor >= 0) producer[static_cast<size_t>(tensor)] = i;
     }
   }
-  return group;
+  return nodes;
 }
 
 }  // namespace
@@ -48,7 +46,7 @@ Partition partition(const tflite::ModelFile& file, const Rules& rules) {
     placed.parameter_bytes = op.parameter_bytes();
     result.operators.push_back(std::move(placed));
   }
-  const std::vector<size_t> group = group_numbers(graph, result.operators);
+  const std::vector<size_t> group = alternating_groups(nodes_of(graph, result.operators));
   std::optional<size_t> device;  // the first group on the device
   for (size_t i = 0; i < group.size(); ++i)
     if (result.operators[i].mapped() && (!device || group[i] < *device)) device = group[i];

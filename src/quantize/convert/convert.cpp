@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/copier.h"
 #include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
@@ -29,7 +30,7 @@ class Converter {
     result_.graph = std::make_unique<Graph>(source.name());
     result_.graph->metadata() = source.metadata();
     result_.quantized.resize(source.tensor_id_bound(), nullptr);
-    plain_.resize(source.tensor_id_bound(), nullptr);
+    plain_.emplace(*result_.graph);
   }
 
   Result<Conversion> run() {
@@ -55,16 +56,14 @@ class Converter {
   // The tensor with its type in the source graph: floats, or whatever it was.
   Result<Tensor*> plain_form(const Tensor* tensor) {
     if (tensor == nullptr) return static_cast<Tensor*>(nullptr);
-    Tensor*& known = plain_[tensor->id()];
-    if (known != nullptr) return known;
-    if (tensor->is_constant())
-      return known = graph().add_constant(tensor->name(), tensor->type(), tensor->raw_data());
+    if (Tensor* known = plain_->operand(tensor)) return known;
     Tensor* stored = stored_form(tensor);
     if (stored == nullptr)
       return Error(Code::Internal, "tensor '" + tensor->name() + "' has no form");
-    EC_TRY(known, dequantized(stored, *params_[plan_.stored_form(tensor)],
-                              tensor->name() + "_dequantized"));
-    return known;
+    EC_TRY(Tensor * made, dequantized(stored, *params_[plan_.stored_form(tensor)],
+                                      tensor->name() + "_dequantized"));
+    plain_->map(tensor, made);
+    return made;
   }
 
   // The tensor as its producer stores it; null where that is not quantised.
@@ -195,7 +194,7 @@ class Converter {
     const auto& params = params_[form];
     const bool integer = params && io_ != IoType::Float && !simulated();
     if (!integer) {
-      plain_[input->id()] = graph().add_input(input->name(), input->type());
+      plain_->add_input(input);
       return {};
     }
     const DType dtype = activation_type(width_of(form));
@@ -224,36 +223,17 @@ class Converter {
 
   // A result that floating-point operations gave is an output as it is.
   Result<Tensor*> float_output(const Tensor* output, Tensor* stored, const QuantParams& params) {
-    if (plain_[output->id()] != nullptr) return plain_[output->id()];
+    if (Tensor* known = plain_->find(output)) return known;
     EC_TRY(Tensor * made, dequantized(stored, params, output->name() + "_dequantized"));
-    return plain_[output->id()] = made;
+    plain_->map(output, made);
+    return made;
   }
 
   // --- operations --------------------------------------------------------------------------------
-  ec::OpSpec spec_of(const Operation& op) const {
-    ec::OpSpec spec;
-    spec.attrs = op.attrs();
-    spec.location = op.location();
-    spec.num_outputs = op.outputs().size();
-    for (const Tensor* output : op.outputs()) spec.output_names.push_back(output->name());
-    for (const auto& body : op.bodies()) spec.bodies.push_back(body->clone());
-    return spec;
-  }
-
   Status add_plain(const Operation& op) {
-    std::vector<Tensor*> operands;
-    for (const Tensor* input : op.inputs()) {
-      EC_TRY(Tensor * operand, plain_form(input));
-      operands.push_back(operand);
-    }
-    std::vector<TensorType> types;
-    for (const Tensor* output : op.outputs()) types.push_back(output->type());
-    EC_TRY(const Operation* made,
-           graph().add_typed(op.kind(), std::move(operands), spec_of(op), std::move(types)));
-    for (size_t i = 0; i < op.outputs().size(); ++i) {
-      plain_[op.output(i)->id()] = made->output(i);
-      graph().set_dim_values(made->output(i), op.output(i)->dim_values());
-    }
+    // Makes the forms that are not there yet; copy() finds them.
+    for (const Tensor* input : op.inputs()) EC_CHECK_OK(plain_form(input));
+    EC_CHECK_OK(plain_->copy(op));
     return {};
   }
 
@@ -343,11 +323,11 @@ class Converter {
       types.back().quant = params_[form_id(output->id(), entry.width)];
     }
     EC_TRY(const Operation* made,
-           graph().add_typed(op.kind(), std::move(operands), spec_of(op), std::move(types)));
+           copy_operation(graph(), op, std::move(operands), std::move(types)));
     for (size_t i = 0; i < op.outputs().size(); ++i) {
       const Tensor* output = op.output(i);
       if (!real) {
-        plain_[output->id()] = made->output(i);
+        plain_->map(output, made->output(i));
         continue;
       }
       Tensor* stored = made->output(i);
@@ -367,7 +347,7 @@ class Converter {
   const IoType io_;
   const GraphForm form_;
   Conversion result_;
-  std::vector<Tensor*> plain_;
+  std::optional<GraphCopier> plain_;  // tensors with their types of the source graph
   std::map<FormKey, Tensor*> forms_;
   std::map<const Tensor*, Tensor*> rounded_;  // looked up, never iterated
 };

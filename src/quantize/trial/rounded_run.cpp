@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/copier.h"
 #include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "support/rounding.h"
@@ -244,11 +245,8 @@ Result<std::unique_ptr<RoundedRunner::Layer>> RoundedRunner::make_layer(
       operands.push_back(layer->graph.add_input(operand->name(), operand->type()));
     }
   }
-  OpSpec spec;
-  spec.attrs = op.attrs();
-  spec.location = op.location();
-  EC_TRY(const Operation* made, layer->graph.add_typed(op.kind(), std::move(operands),
-                                                       std::move(spec), {op.output()->type()}));
+  EC_TRY(const Operation* made,
+         copy_operation(layer->graph, op, std::move(operands), {op.output()->type()}));
   layer->graph.add_output("out", made->output());
   EC_TRY(layer->executor, Executor::create(layer->graph, input_types(layer->graph), {}, pool_));
   return layer;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/macs.h"
+#include "analysis/costs.h"
 #include "quantize/measure/class_scores.h"
 #include "quantize/trial/measurements.h"
 #include "quantize/tuning.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/costs.h"
 #include "formats/onnx/tensor_data.h"
 #include "ops/op_def.h"
 #include "support/file.h"
@@ -76,15 +77,6 @@ int64_t since(DType dtype) {
     default:
       return kLowestOpset;
   }
-}
-
-uint64_t constant_bytes(const ec::Graph& graph) {
-  uint64_t total = 0;
-  for (const ec::Tensor* tensor : graph.tensors())
-    if (tensor->is_constant()) total += tensor->raw_data().size();
-  for (const Operation* op : graph.topological())
-    for (const auto& body : op->bodies()) total += constant_bytes(*body);
-  return total;
 }
 
 constexpr std::string_view kMetadataPrefix = "onnx.metadata.";
@@ -175,7 +167,7 @@ int64_t needed_onnx_opset(const Graph& graph) {
 
 Result<OnnxFiles> encode_onnx(const Graph& graph, const std::string& data_name,
                               const OnnxWriteOptions& options) {
-  const bool external = onnx::constant_bytes(graph) > options.inline_limit;
+  const bool external = static_cast<uint64_t>(constant_bytes(graph)) > options.inline_limit;
   onnx::WriteState state{{}, onnx::DataStore(data_name, external), needed_onnx_opset(graph)};
   EC_TRY(const onnx::Pieces pieces, onnx::encode(graph, state));
   OnnxFiles files;

@@ -1,4 +1,4 @@
-#include "ops/macs.h"
+#include "analysis/costs.h"
 
 #include <algorithm>
 #include <array>
@@ -120,6 +120,23 @@ std::optional<int64_t> count_macs(const Operation& op) {
     default:
       return 0;
   }
+}
+
+int64_t constant_bytes(const Operation& op) {
+  int64_t bytes = 0;
+  for (const Tensor* input : op.inputs())
+    if (input != nullptr && input->is_constant())
+      bytes += static_cast<int64_t>(input->raw_data().size());
+  return bytes;
+}
+
+int64_t constant_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Tensor* tensor : graph.tensors())
+    if (tensor->is_constant()) bytes += static_cast<int64_t>(tensor->raw_data().size());
+  for (const Operation* op : graph.topological())
+    for (const auto& body : op->bodies()) bytes += constant_bytes(*body);
+  return bytes;
 }
 
 }  // namespace ec

@@ -1,4 +1,4 @@
-#include "ops/macs.h"
+#include "analysis/costs.h"
 
 #include <gtest/gtest.h>
 
