@@ -23,7 +23,7 @@ ALSO_FORMAT = {
     "coral": ["src/formats/edgetpu"],
 }
 # Generated from the tables of the program.
-GENERATED = ["python/edgecompiler/_jobs.pyi"]
+GENERATED = ["python/edgecompiler/_jobs.pyi", "python/edgecompiler/reports.py"]
 SUFFIXES = {".h", ".cpp", ".py", ".pyi"}
 
 
