@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "driver/lists_json.h"
 #include "evaluate/evaluate.h"
+#include "interruptible.h"
 #include "models.h"
 #include "options.h"
 #include "options/report_files.h"
@@ -17,12 +18,12 @@ std::string run_job(Verb verb, const ModelRef& model, const py::dict& keywords, 
   const Options options = options_from_python(keywords, verb);
   const std::vector<std::string>& reports = options.texts("report");
   check_or_throw(check_report_files(reports));
-  const py::gil_scoped_release released;
-  DiagnosticSink sink;
-  const std::string json =
-      value_or_fail(job(options, sink), sink, model.name, options.text("target"));
-  check_or_throw(write_report_files(reports, json));
-  return json;
+  return run_interruptible([&] {
+    DiagnosticSink sink;
+    std::string json = value_or_fail(job(options, sink), sink, model.name, options.text("target"));
+    check_or_throw(write_report_files(reports, json));
+    return json;
+  });
 }
 
 // The report of a job, as JSON.

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "driver/limits.h"
 #include "driver/quantize_request.h"
 #include "driver/raise.h"
 #include "edgecompiler/evaluate.h"
 #include "evaluate/evaluated_network.h"
 #include "quantize/calibration/labels.h"
+#include "support/budget.h"
 #include "support/progress.h"
 #include "support/strings.h"
 
@@ -39,6 +41,8 @@ class Evaluation {
 
   Result<EvaluateReport> run(const ModelRef& model) {
     EC_TRY(options_, registry_.options().resolve(session_options_, Verb::Evaluate, {}));
+    Budget budget(job_limits(options_));
+    const BudgetScope scope(budget);
     data_ = options_.text("data");
     if (data_.empty())
       return Error(Code::Usage, "evaluation needs data, and none is given")
