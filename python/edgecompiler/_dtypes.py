@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .errors import EdgeCompilerError
+
 Array = npt.NDArray[Any]
 
 
@@ -104,7 +106,11 @@ def _numpy_form(dtype: IRDType) -> np.dtype[Any]:
 
 def array_from_native(buffer: Any, dtype: IRDType, shape: Any) -> Array:
     """An array on the native bytes: no copy, except for integers below a byte."""
-    stored: Array = np.frombuffer(buffer, dtype=_STORAGE.get(dtype, dtype.numpy)).reshape(shape)
+    try:
+        stored: Array = np.frombuffer(buffer, dtype=_STORAGE.get(dtype, dtype.numpy)).reshape(shape)
+    except ValueError as error:  # more dimensions, or larger ones, than numpy has
+        message = f"numpy has no array of shape {'x'.join(map(str, shape))}: {error}"
+        raise EdgeCompilerError(message, code="EC5001") from None
     if dtype not in _STORAGE or stored.dtype == dtype.numpy:
         return stored
     return stored.astype(dtype.numpy) if dtype in _INTEGERS else stored.view(dtype.numpy)

@@ -6,6 +6,12 @@ namespace ec::python {
 namespace {
 
 py::object to_python(const FieldValue& value) {
+  if (const auto* string = std::get_if<std::string>(&value)) return text(*string);
+  if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) {
+    py::list list;
+    for (const std::string& item : *strings) list.append(text(item));
+    return list;
+  }
   return std::visit([](const auto& v) -> py::object { return py::cast(v); }, value);
 }
 

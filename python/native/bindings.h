@@ -8,6 +8,7 @@
 #include <pybind11/stl.h>
 
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,12 @@ T value_or_throw(Result<T> result) {
 }
 inline void check_or_throw(const Status& status) {
   if (!status.ok()) throw Failure(status.error());
+}
+
+// Text of a model as a Python string: bytes that are no UTF-8 become U+FFFD.
+inline py::str text(std::string_view value) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace"));
 }
 
 py::dict diagnostic_to_dict(const Diagnostic& diagnostic);

@@ -8,13 +8,16 @@ py::dict diagnostic_to_dict(const Diagnostic& diagnostic) {
   py::dict dict;
   dict["severity"] = severity_name(diagnostic.severity);
   dict["code"] = code_id(diagnostic.code);
-  dict["message"] = diagnostic.message;
-  dict["file"] = diagnostic.file;
-  dict["node"] = diagnostic.node;
-  dict["op_type"] = diagnostic.op_type;
-  dict["notes"] = diagnostic.notes;
-  dict["hint"] = diagnostic.hint;
-  dict["text"] = format_diagnostic(diagnostic);
+  // Names and values of a model may hold bytes that are no text.
+  dict["message"] = text(diagnostic.message);
+  dict["file"] = text(diagnostic.file);
+  dict["node"] = text(diagnostic.node);
+  dict["op_type"] = text(diagnostic.op_type);
+  py::list notes;
+  for (const std::string& note : diagnostic.notes) notes.append(text(note));
+  dict["notes"] = std::move(notes);
+  dict["hint"] = text(diagnostic.hint);
+  dict["text"] = text(format_diagnostic(diagnostic));
   return dict;
 }
 
@@ -25,7 +28,7 @@ void raise_in_python(const Failure& failure) {
   for (const Diagnostic& diagnostic : failure.diagnostics())
     items.append(diagnostic_to_dict(diagnostic));
   const py::object make = py::module_::import("edgecompiler.errors").attr("from_diagnostics");
-  const py::object error = make(items, failure.path(), failure.target());
+  const py::object error = make(items, text(failure.path()), text(failure.target()));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 

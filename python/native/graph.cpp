@@ -148,9 +148,15 @@ void bind_graph(py::module_& module) {
   py::class_<Graph, GraphPtr>(module, "Graph",
                               "The native graph; edgecompiler.ir.IRGraph wraps it.")
       .def(py::init<std::string>(), py::arg("name"))
-      .def_property("name", &Graph::name, &Graph::set_name)
       .def_property(
-          "metadata", [](const Graph& g) { return g.metadata(); },
+          "name", [](const Graph& g) { return text(g.name()); }, &Graph::set_name)
+      .def_property(
+          "metadata",
+          [](const Graph& g) {
+            py::dict dict;
+            for (const auto& [key, value] : g.metadata()) dict[text(key)] = text(value);
+            return dict;
+          },
           [](Graph& g, std::map<std::string, std::string> m) { g.metadata() = std::move(m); })
       .def_property_readonly("inputs",
                              [](const Graph& g) {

@@ -4,6 +4,7 @@
 #include "api/lists_json.h"
 #include "bindings.h"
 #include "evaluate/evaluate.h"
+#include "interruptible.h"
 #include "models.h"
 #include "options.h"
 #include "options/report_files.h"
@@ -29,12 +30,13 @@ Report run_job(Verb verb, const ModelRef& model, const py::dict& keywords, const
   const Options options = options_from_python(keywords, verb);
   const std::vector<std::string>& files = options.texts("report");
   check_or_throw(check_report_files(files));
-  const py::gil_scoped_release released;
-  DiagnosticSink sink;
-  Result<Report> result = job(options, sink);
-  Report report = value_or_fail(std::move(result), sink, model.name, options.text("target"));
-  if (!files.empty()) check_or_throw(write_report_files(files, file_text(report)));
-  return report;
+  return run_interruptible([&] {
+    DiagnosticSink sink;
+    Result<Report> result = job(options, sink);
+    Report report = value_or_fail(std::move(result), sink, model.name, options.text("target"));
+    if (!files.empty()) check_or_throw(write_report_files(files, file_text(report)));
+    return report;
+  });
 }
 
 py::object compile(const std::vector<ModelRef>& models, const py::dict& keywords) {

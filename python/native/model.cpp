@@ -2,6 +2,7 @@
 #include "buffers.h"
 #include "driver/compilation.h"
 #include "driver/graph_files.h"
+#include "interruptible.h"
 #include "ir/text.h"
 #include "models.h"
 #include "options.h"
@@ -30,9 +31,10 @@ Result<GraphPtr> import_graph(const ModelRef& model, const Options& options, Dia
 
 GraphPtr load(const ModelRef& model, const py::dict& keywords) {
   const Options options = options_from_python(keywords, Verb::Inspect);
-  const py::gil_scoped_release released;
-  DiagnosticSink sink;
-  return value_or_fail(import_graph(model, options, sink), sink, model.name, {});
+  return run_interruptible([&] {
+    DiagnosticSink sink;
+    return value_or_fail(import_graph(model, options, sink), sink, model.name, {});
+  });
 }
 
 }  // namespace

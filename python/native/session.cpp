@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "buffers.h"
 #include "driver/jobs.h"
+#include "interruptible.h"
 #include "models.h"
 #include "options.h"
 #include "types.h"
@@ -17,12 +18,13 @@ using SessionPtr = std::unique_ptr<Session>;
 
 SessionPtr open(const ModelRef& model, const py::dict& keywords) {
   const Options options = options_from_python(keywords, Verb::Run);
-  const py::gil_scoped_release released;
-  DiagnosticSink sink;
-  OpenedSession opened =
-      value_or_fail(open_session(default_registry(), model, Verb::Run, options, sink), sink,
-                    model.name, options.text("target"));
-  return std::move(opened.session);
+  return run_interruptible([&] {
+    DiagnosticSink sink;
+    OpenedSession opened =
+        value_or_fail(open_session(default_registry(), model, Verb::Run, options, sink), sink,
+                      model.name, options.text("target"));
+    return std::move(opened.session);
+  });
 }
 
 std::vector<NamedValue> named_values(const std::vector<Feed>& feeds) {
@@ -50,11 +52,8 @@ bool overlaps(const Blob& result, const std::vector<NamedValue>& inputs) {
 
 py::list run(Session& session, const std::vector<Feed>& feeds) {
   const std::vector<NamedValue> inputs = named_values(feeds);
-  std::vector<Value> results;
-  {
-    const py::gil_scoped_release released;
-    results = value_or_throw(session.run(inputs));
-  }
+  std::vector<Value> results =
+      run_interruptible([&] { return value_or_throw(session.run(inputs)); });
   py::list list;
   for (Value& result : results) {
     if (overlaps(result.data, inputs)) result.data = Blob::copy_of(result.data.bytes());
@@ -76,8 +75,7 @@ py::list run_all_tensors(Session& session, const std::vector<Feed>& feeds) {
     Blob data;
   };
   std::vector<Computed> tensors;
-  {
-    const py::gil_scoped_release released;
+  run_interruptible([&] {
     const Status status =
         session.run_all_tensors(inputs, [&](const Tensor& tensor, const ConstView& view) {
           const std::span<const std::byte> bytes(view.data, view.bytes());
@@ -87,11 +85,11 @@ py::list run_all_tensors(Session& session, const std::vector<Feed>& feeds) {
                              Blob::copy_of(bytes)});
         });
     check_or_throw(status);
-  }
+  });
   py::list list;
   for (Computed& tensor : tensors)
-    list.append(py::make_tuple(tensor.name, std::string(dtype_name(tensor.dtype)), tensor.shape,
-                               Bytes{std::move(tensor.data), true}));
+    list.append(py::make_tuple(text(tensor.name), std::string(dtype_name(tensor.dtype)),
+                               tensor.shape, Bytes{std::move(tensor.data), true}));
   return list;
 }
 
@@ -99,11 +97,9 @@ py::dict benchmark(Session& session, int64_t iterations, int64_t warmup,
                    const std::optional<std::vector<Feed>>& feeds) {
   const std::vector<NamedValue> inputs =
       feeds ? named_values(*feeds) : value_or_throw(session.random_inputs(0));
-  BenchmarkStats stats;
-  {
-    const py::gil_scoped_release released;
-    stats = value_or_throw(session.benchmark(inputs, {warmup, iterations}));
-  }
+  const BenchmarkStats stats = run_interruptible([&] {
+    return value_or_throw(session.benchmark(inputs, {warmup, iterations}));
+  });
   py::dict dict;
   dict["mean_ms"] = stats.mean_ms;
   dict["p50_ms"] = stats.p50_ms;
@@ -118,7 +114,7 @@ py::dict benchmark(Session& session, int64_t iterations, int64_t warmup,
 py::list describe(const std::vector<TensorDescription>& tensors) {
   py::list list;
   for (const TensorDescription& tensor : tensors)
-    list.append(py::make_tuple(tensor.name, std::string(dtype_name(tensor.type.dtype)),
+    list.append(py::make_tuple(text(tensor.name), std::string(dtype_name(tensor.type.dtype)),
                                shape_to_python(tensor.type.shape),
                                quant_to_python(tensor.type.quant)));
   return list;

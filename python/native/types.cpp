@@ -15,7 +15,7 @@ py::object shape_to_python(const std::optional<Shape>& shape) {
     if (dim.is_static())
       dims.append(dim.size());
     else if (dim.is_symbol())
-      dims.append(std::string(dim.symbol_name()));
+      dims.append(text(dim.symbol_name()));
     else
       dims.append(py::none());
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "driver/limits.h"
 #include "driver/output_paths.h"
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
@@ -108,6 +109,7 @@ Result<Compilation> Compilation::create(const Registry& registry, Verb verb,
   const std::string_view options_of = backend != nullptr ? backend->info().name : "";
   EC_TRY(c.options_, registry.options().resolve(given, verb, options_of));
   EC_CHECK_OK(take_options_of_statistics(registry.options(), verb, c.options_));
+  c.budget_ = std::make_unique<Budget>(compilation_limits(c.options_));
   if (backend != nullptr) {
     const bool other = !named.empty() && !runs_here(verb);
     EC_TRY(c.target_, backend->configure(other ? variant_of(named) : "", c.options_));
@@ -129,7 +131,16 @@ std::string Compilation::options_sha256() const {
                     provenance_text(registry_->options(), options_, verb_));
 }
 
+Status Compilation::run_phase(const Phase& phase) {
+  Status status = phase.run(*this);
+  // What was stopped may look like a success; files that have their names are one.
+  if (status.ok() && phase.run != &commit) status = check_budget();
+  if (status.ok() || !is_stop(status.error().code())) return status;
+  return std::move(status).error().note(fmt::format("in phase '{}'", phase.name));
+}
+
 Status Compilation::run(std::string_view last) {
+  const BudgetScope scope(*budget_);
   const std::string stop_after =
       kRewritesModel.has(verb_) ? options_.text("stop-after") : std::string();
   const Phase* stop_phase = stop_after.empty() ? nullptr : find_phase(stop_after);
@@ -145,7 +156,7 @@ Status Compilation::run(std::string_view last) {
     done = phase.name == last;
     if (skipped(phase)) continue;
     const auto start = Clock::now();
-    EC_CHECK_OK(phase.run(*this));
+    EC_CHECK_OK(run_phase(phase));
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     for (CompiledModel& model : models_) {
       model.report.phases.push_back({std::string(phase.name), ms});

@@ -17,8 +17,11 @@
 #include "options/verb.h"
 #include "quantize/fold_input/fold_preprocessing.h"
 #include "quantize/strategy/strategy.h"
+#include "support/budget.h"
 
 namespace ec {
+
+struct Phase;
 
 // What quantisation needs to know of the model before passes change it.
 struct ModelFacts {
@@ -69,6 +72,9 @@ class Compilation {
   std::vector<CompiledModel>& models() { return models_; }
   const std::vector<CompiledModel>& models() const { return models_; }
 
+  // Time and memory that the options allow, from create() on. Phases run under it.
+  Budget& budget() const { return *budget_; }
+
   // Runs the phases of the verb, from where the last call ended, up to `last` (empty: all of them)
   // or to what --stop-after names.
   Status run(std::string_view last = {});
@@ -78,6 +84,7 @@ class Compilation {
 
  private:
   Compilation() = default;
+  Status run_phase(const Phase& phase);
   Status dump(std::string_view phase, size_t number) const;
 
   const Registry* registry_ = nullptr;
@@ -86,6 +93,7 @@ class Compilation {
   std::unique_ptr<Target> target_;
   DiagnosticSink* sink_ = nullptr;
   std::vector<CompiledModel> models_;
+  std::unique_ptr<Budget> budget_;
   size_t next_phase_ = 0;
   bool stopped_ = false;
 };

@@ -8,6 +8,7 @@
 #include "driver/open_model.h"
 #include "driver/pass_runs.h"
 #include "quantize/measure/class_scores.h"
+#include "support/budget.h"
 #include "support/threads.h"
 
 namespace ec {
@@ -115,6 +116,7 @@ Result<OpenedSession> open_session(const Registry& registry, const ModelRef& mod
                                    const Options& options, DiagnosticSink& sink) {
   const auto start = std::chrono::steady_clock::now();
   EC_TRY(Compilation c, Compilation::create(registry, verb, {&model, 1}, options, sink));
+  const BudgetScope scope(c.budget());
   EC_CHECK_OK(c.run("import"));
   const CompiledModel& imported = c.models().front();
   OpenedSession opened;

@@ -1,5 +1,7 @@
 // import: the model becomes a graph, with the sizes that were given.
+#include "analysis/costs.h"
 #include "driver/import_options.h"
+#include "driver/limits.h"
 #include "driver/phases.h"
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
@@ -9,6 +11,9 @@
 
 namespace ec {
 namespace {
+
+// What each byte of the model's own constants justifies beyond --fold-work.
+constexpr uint64_t kFoldWorkPerByte = 64;
 
 // Reports an error that has not been reported yet, with the model's name on it.
 Error reported(Error error, const CompiledModel& model, DiagnosticSink& sink) {
@@ -112,6 +117,9 @@ Status import_model(Compilation& c, CompiledModel& model) {
   if (!graph) return reported(std::move(graph).error(), model, c.sink());
   model.graph = std::move(*graph);
   model.passes.sink = &c.sink();
+  const auto model_bytes = static_cast<size_t>(constant_bytes(*model.graph));
+  model.passes.fold = fold_limits(c.options(), model_bytes);
+  c.budget().allow_more_folding(kFoldWorkPerByte * model_bytes);
   if (Status status = bind_sizes(c, *model.graph); !status.ok())
     return reported(std::move(status).error(), model, c.sink());
   model.report.before = summarize(*model.graph);

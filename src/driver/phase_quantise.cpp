@@ -9,6 +9,7 @@
 #include "driver/quantize_request.h"
 #include "driver/statistics.h"
 #include "quantize/calibration/channels_last.h"
+#include "quantize/calibration/outliers.h"
 #include "report/convert.h"
 
 namespace ec {
@@ -27,7 +28,7 @@ std::vector<bool> channels_last_inputs(const Graph& graph) {
 // Samples, or what was measured on them before.
 struct CalibrationData {
   std::optional<quantize::Measurements> measurements;
-  std::unique_ptr<quantize::SampleSource> files, in_layout, samples;
+  std::unique_ptr<quantize::SampleSource> files, sane, in_layout, samples;
 
   Status open(const Compilation& c, const Graph& graph,
               const std::vector<quantize::ModelInput>& inputs,
@@ -42,7 +43,8 @@ struct CalibrationData {
     }
     EC_TRY(files, quantize::open_samples(options.text("calibration-data"), inputs, preprocessing,
                                          c.sink()));
-    in_layout = quantize::channels_last_samples(*files, channels_last_inputs(graph));
+    EC_TRY(sane, quantize::without_outliers(*files, c.sink()));
+    in_layout = quantize::channels_last_samples(sane ? *sane : *files, channels_last_inputs(graph));
     if (options.text("save-statistics").empty()) return samples = std::move(in_layout), Status();
     EC_CHECK_OK(measurements.emplace().check(graph, key));
     samples = quantize::recorded_samples(*in_layout, *measurements);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "driver/limits.h"
 #include "driver/quantize_request.h"
 #include "evaluate/evaluated_network.h"
 #include "quantize/calibration/labels.h"
 #include "quantize/measure/accuracy.h"
 #include "quantize/measure/classification.h"
 #include "report/convert.h"
+#include "support/budget.h"
 #include "support/progress.h"
 #include "support/strings.h"
 
@@ -40,6 +42,8 @@ class Evaluation {
 
   Result<EvaluateReport> run(const ModelRef& model) {
     EC_TRY(options_, registry_.options().resolve(session_options_, Verb::Evaluate, {}));
+    Budget budget(job_limits(options_));
+    const BudgetScope scope(budget);
     data_ = options_.text("data");
     if (data_.empty())
       return Error(Code::Usage, "evaluation needs data, and none is given")

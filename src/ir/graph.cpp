@@ -6,6 +6,7 @@
 #include "ops/convert.h"
 #include "ops/infer.h"
 #include "ops/op_def.h"
+#include "support/utf8.h"
 
 namespace ec {
 
@@ -22,7 +23,7 @@ const Blob& Tensor::data() const {
 
 const OpDef& Operation::def() const { return op_def(kind_); }
 
-Graph::Graph(std::string name) : name_(std::move(name)) {}
+Graph::Graph(std::string name) : name_(valid_utf8(std::move(name))) {}
 Graph::~Graph() = default;
 
 std::string Graph::unique_name(std::string base) const {
@@ -40,7 +41,8 @@ std::string Graph::unique_name(std::string base) const {
 Tensor* Graph::new_tensor(std::string name, TensorType type, bool named_by_source) {
   auto tensor = std::unique_ptr<Tensor>(new Tensor());
   tensor->id_ = static_cast<uint32_t>(tensors_.size());
-  tensor->name_ = unique_name(std::move(name));
+  // Every reader of names, from JSON to Python, expects text.
+  tensor->name_ = unique_name(valid_utf8(std::move(name)));
   tensor->named_by_source_ = named_by_source;
   tensor->type_ = std::move(type);
   by_name_.emplace(tensor->name_, tensor.get());
@@ -107,6 +109,8 @@ Result<Operation*> Graph::add_typed(OpKind kind, std::vector<Tensor*> inputs, Op
   op->attrs_ = std::move(spec.attrs);
   op->inputs_ = std::move(inputs);
   op->bodies_ = std::move(spec.bodies);
+  for (std::string& node : spec.location.nodes) node = valid_utf8(std::move(node));
+  spec.location.op_type = valid_utf8(std::move(spec.location.op_type));
   op->location_ = std::move(spec.location);
   op->graph_ = this;
   operations_.push_back(std::move(owned));
@@ -146,7 +150,7 @@ Result<Tensor*> Graph::add_single(OpKind kind, std::vector<Tensor*> inputs, Attr
 
 void Graph::add_output(std::string name, Tensor* tensor) {
   outputs_.push_back(tensor);
-  output_names_.push_back(std::move(name));
+  output_names_.push_back(valid_utf8(std::move(name)));
   ++output_count_[tensor];
 }
 
@@ -251,7 +255,7 @@ void Graph::rename(Tensor* tensor, std::string name) {
     other->name_ = std::move(free);
     by_name_.emplace(other->name_, other);
   }
-  tensor->name_ = unique_name(std::move(name));
+  tensor->name_ = unique_name(valid_utf8(std::move(name)));
   tensor->named_by_source_ = true;
   by_name_.emplace(tensor->name_, tensor);
 }

@@ -5,6 +5,7 @@
 
 #include "ops/axis.h"
 #include "ops/elementwise.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -44,8 +45,10 @@ Status arg_extreme(KernelContext& ctx) {
   with_compute_type(x.dtype, [&](auto c) {
     using C = decltype(c);
     const Reader<C> in(x);
+    Ticker ticker;
     for (int64_t o = 0; o < split.outer; ++o)
       for (int64_t i = 0; i < split.inner; ++i) {
+        if (ticker.tick(split.size)) return;
         const C* column = in.data() + o * split.size * split.inner + i;
         int64_t best = 0;
         for (int64_t k = 1; k < split.size; ++k) {
@@ -84,8 +87,10 @@ void top_k_as(KernelContext& ctx, const AxisSplit& split, int64_t k) {
   Writer<C> values(ctx.output(0));
   const auto indices = ctx.output(1).as<int64_t>();
   std::vector<int64_t> order(static_cast<size_t>(split.size));
+  Ticker ticker;
   for (int64_t o = 0; o < split.outer; ++o)
     for (int64_t i = 0; i < split.inner; ++i) {
+      if (ticker.tick(16 * split.size)) return;
       const C* column = in.data() + o * split.size * split.inner + i;
       std::iota(order.begin(), order.end(), 0);
       std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {

@@ -5,6 +5,7 @@
 
 #include "ops/define.h"
 #include "ops/dim_math.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -308,9 +309,11 @@ void run_attention(KernelContext& ctx) {
   std::vector<double> shown(ctx.num_outputs() > 3 ? static_cast<size_t>(ctx.output(3).count()) : 0);
   if (out.size() == 0 && shown.empty()) return;
   std::vector<double> row(static_cast<size_t>(total)), sums(static_cast<size_t>(values.index.size));
+  Ticker ticker;
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < q_index.heads; ++h)
       for (int64_t i = 0; i < q_index.length; ++i) {
+        if (ticker.tick(total * (16 + q_index.size + values.index.size))) return;
         const int64_t group = h / (q_index.heads / keys.index.heads);
         double* stage = shown.empty()
                             ? nullptr

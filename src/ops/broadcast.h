@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/value.h"
+#include "support/budget.h"
 
 namespace ec {
 
@@ -29,8 +30,10 @@ template <size_t N, class F>
 void for_each_run(const BroadcastPlan& plan, F&& f) {
   std::vector<int64_t> index(plan.outer.size(), 0);
   std::array<int64_t, N> offsets{};
+  Ticker ticker;
   for (int64_t run = 0; run < plan.runs; ++run) {
     f(run * plan.inner, offsets);
+    if (ticker.tick(plan.inner)) return;
     for (size_t d = index.size(); d-- > 0;) {
       for (size_t k = 0; k < N; ++k) offsets[k] += plan.strides[k][d];
       if (++index[d] < plan.outer[d]) break;

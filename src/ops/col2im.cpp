@@ -4,6 +4,7 @@
 #include "ops/define.h"
 #include "ops/matrix_product.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -82,10 +83,12 @@ void run_col2im(KernelContext& ctx, std::span<const int64_t> block) {
   Writer<C> out(ctx.output(0));
   std::vector<Accumulator<C>> sums(static_cast<size_t>(pixels));
   const C* source = x.data();
+  Ticker ticker;
   for (int64_t plane = 0; plane < planes; ++plane) {
     std::fill(sums.begin(), sums.end(), Accumulator<C>{});
     IndexWalker tap(block);
     do {
+      if (ticker.tick(count_elements(positions))) return;
       IndexWalker position(positions);
       do {
         int64_t at = 0;

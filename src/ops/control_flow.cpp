@@ -5,6 +5,7 @@
 #include "ops/define.h"
 #include "ops/dim_math.h"
 #include "ops/move.h"
+#include "ops/stop.h"
 
 namespace ec::ops {
 namespace {
@@ -206,6 +207,11 @@ Status stack_results(KernelContext& ctx, size_t i, const std::vector<Value>& par
   return {};
 }
 
+// What an iteration takes beside the operations of its body, in the operations of ops/work.h.
+constexpr uint64_t kIterationWork = 1000;
+// Memory of a small value beside its elements: alignment and what keeps it alive.
+constexpr size_t kBlobOverhead = 128;
+
 class LoopRun {
  public:
   explicit LoopRun(KernelContext& ctx)
@@ -227,6 +233,9 @@ class LoopRun {
       EC_TRY(condition, read_condition(ctx_, ctx_.input(kCondition)));
     }
     for (int64_t iteration = 0; condition && iteration < trip_count; ++iteration) {
+      // A body may be empty: then nothing else counts or asks.
+      spend_work(kIterationWork);
+      EC_CHECK_OK(check_budget_at(ctx_.op()));
       EC_TRY(condition, iterate(iteration));
     }
     for (size_t i = 0; i < num_carried_; ++i)
@@ -255,6 +264,7 @@ class LoopRun {
       if (!parts.empty() && parts[0].shape != value.shape)
         return ctx_.fail("result " + std::to_string(i) + " of the body changes its shape from " +
                          parts[0].type().text() + " to " + value.type().text());
+      stacked_bytes_.add(value.data.size() + sizeof(Value) + kBlobOverhead);
       parts.push_back(std::move(value));
     }
     return condition;
@@ -264,6 +274,7 @@ class LoopRun {
   size_t num_carried_;
   std::vector<Value> carried_, captures_;
   std::vector<std::vector<Value>> stacked_;
+  MemoryCharge stacked_bytes_;
 };
 
 Status run_loop(KernelContext& ctx) { return LoopRun(ctx).run(); }

@@ -5,6 +5,7 @@
 #include "ops/define.h"
 #include "ops/quantized/kernels.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -167,7 +168,9 @@ void fill_sources(std::span<const int64_t> inputs, std::span<const int64_t> outp
                   std::span<const int64_t> kernel, int64_t first, int64_t count, int64_t* table,
                   Source&& source) {
   std::vector<int64_t> position(outputs.size()), tap(outputs.size());
+  Ticker ticker;
   for (int64_t j = 0; j < count; ++j) {
+    if (ticker.tick(count_elements(kernel))) return;
     int64_t rest = first + j;
     for (size_t d = outputs.size(); d-- > 0;) {
       position[d] = rest % outputs[d];

@@ -9,6 +9,7 @@
 #include "ops/activation_fn.h"
 #include "ops/attrs.h"
 #include "ops/matrix_product.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 
@@ -65,11 +66,13 @@ void convolve(const ConvShape& s, const ConvOperands<C>& o, const Epilogue& epil
         line[j] = sources[j] < 0 ? C{} : o.x[in(n, group * s.in_channels + channel, sources[j])];
     }
   };
+  Ticker ticker;
   for (int64_t first = 0; first < s.outputs; first += kProductBlock) {
     const int64_t count = std::min(kProductBlock, s.outputs - first);
     find_sources(first, count, table.data());
     for (int64_t n = 0; n < s.batch; ++n)
       for (int64_t group = 0; group < s.groups; ++group) {
+        if (ticker.tick((s.out_channels + 1) * depth * kProductBlock)) return;
         gather(n, group, count);
         const C* rows = o.weights + group * s.out_channels * depth;
         multiply_block(s.out_channels, depth, MatrixRef<C>::row_major(rows, depth), packed.data(),

@@ -6,6 +6,7 @@
 #include "ops/define.h"
 #include "ops/matrix_product.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -130,9 +131,11 @@ void run_deform_conv(KernelContext& ctx) {
                base(0, p / os[3], tap / ws[3]) + dy, base(1, p % os[3], tap % ws[3]) + dx);
     return mask ? value * (*mask)[static_cast<size_t>(field * outputs + p)] : value;
   };
+  Ticker ticker;
   for (int64_t n = 0; n < os[0]; ++n)
     for (int64_t group = 0; group < attrs.groups; ++group)
       for (int64_t first = 0; first < outputs; first += kProductBlock) {
+        if (ticker.tick((8 + out_channels) * depth * kProductBlock)) return;
         const int64_t count = std::min(kProductBlock, outputs - first);
         for (int64_t k = 0; k < depth; ++k)
           for (int64_t j = 0; j < count; ++j)

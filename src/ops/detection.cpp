@@ -6,6 +6,7 @@
 
 #include "ops/define.h"
 #include "ops/quantized/real.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -122,8 +123,10 @@ std::vector<size_t> suppress(const DetectionAttrs& attrs, std::span<const Box> b
                    [&](size_t i, size_t j) { return scores[i] > scores[j]; });
   std::vector<char> active(order.size(), 1);
   std::vector<size_t> selected;
+  Ticker ticker;
   for (size_t i = 0; i < order.size() && selected.size() < most; ++i) {
     if (active[i] == 0) continue;
+    if (ticker.tick(8 * static_cast<int64_t>(order.size() - i))) break;
     selected.push_back(order[i]);
     for (size_t j = i + 1; j < order.size(); ++j)
       if (active[j] != 0 && overlap(boxes[order[i]], boxes[order[j]]) > attrs.iou_threshold)

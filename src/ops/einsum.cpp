@@ -7,6 +7,7 @@
 #include "ops/define.h"
 #include "ops/einsum_equation.h"
 #include "ops/matrix_product.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::ops {
@@ -157,8 +158,10 @@ std::vector<A> rearrange(std::span<const A> values, const std::vector<int>& labe
   if (total == 0) return out;
   const int64_t inner = total / static_cast<int64_t>(out.size());
   IndexWalker walker(extent);
+  Ticker ticker;
   for (A& element : out)
     for (int64_t i = 0; i < inner; ++i) {
+      if (ticker.tick(4)) return out;
       element += values[static_cast<size_t>(walker.offset(strides))];
       walker.next();
     }
@@ -194,7 +197,8 @@ Factor<A> contract(const Factor<A>& a, const Factor<A>& b,
                 n_depth = count_elements(sizes_of(depth, sizes));
   Factor<A> out{joined({&batch, &rows, &columns}), {}};
   out.values.resize(static_cast<size_t>(n_batch * n_rows * n_columns));
-  for (int64_t i = 0; i < n_batch; ++i) {
+  Ticker ticker;
+  for (int64_t i = 0; i < n_batch && !ticker.tick(n_rows * n_columns); ++i) {
     A* target = out.values.data() + i * n_rows * n_columns;
     multiply<A>(n_rows, n_columns, n_depth,
                 MatrixRef<A>::row_major(x.data() + i * n_rows * n_depth, n_depth),

@@ -1,8 +1,11 @@
 // Shared by the element-wise families: loops over compute types and inference with a type check.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/broadcast.h"
 #include "ops/define.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 
@@ -31,6 +34,9 @@ Status infer_unary(InferContext& ctx) {
   return infer_same_as_first(ctx);
 }
 
+// Elements between two looks at the budget.
+inline constexpr size_t kElementBlock = size_t{1} << 14;
+
 // y[i] = f(x[i]) computed in C.
 template <class C, class F>
 void map_as(const ConstView& x, const MutableView& y, F&& f) {
@@ -39,7 +45,14 @@ void map_as(const ConstView& x, const MutableView& y, F&& f) {
   const C* source = in.data();
   C* target = out.data();
   const size_t n = in.size();
-  for (size_t i = 0; i < n; ++i) target[i] = f(source[i]);
+  Ticker ticker;
+  for (size_t first = 0; first < n;) {
+    const size_t last = std::min(n, first + kElementBlock);
+    for (size_t i = first; i < last; ++i) target[i] = f(source[i]);
+    // Functions such as tanh take some nanoseconds.
+    if (ticker.tick(4 * static_cast<int64_t>(last - first))) return;
+    first = last;
+  }
   out.commit();
 }
 

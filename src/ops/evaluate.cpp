@@ -3,14 +3,28 @@
 
 #include "ops/infer.h"
 #include "ops/kernel.h"
+#include "ops/stop.h"
 
 namespace ec {
 
+namespace {
+
+Error at_operation(Error error, const Operation& op) {
+  const Location& location = op.location();
+  std::string type = location.op_type.empty() ? std::string(op.def().name) : location.op_type;
+  return std::move(error).node(std::string(location.name()), std::move(type));
+}
+
+}  // namespace
+
 Error KernelContext::fail(std::string message) const {
-  const Location& location = op_.location();
-  const std::string type =
-      location.op_type.empty() ? std::string(op_.def().name) : location.op_type;
-  return Error(Code::ExecutionFailed, std::move(message)).node(std::string(location.name()), type);
+  return at_operation(Error(Code::ExecutionFailed, std::move(message)), op_);
+}
+
+Status check_budget_at(const Operation& op) {
+  Status status = check_budget();
+  if (status.ok()) return status;
+  return at_operation(std::move(status).error(), op);
 }
 
 bool is_quantized(const Operation& op) {
@@ -122,6 +136,8 @@ Result<std::vector<Value>> evaluate(const Operation& op, std::span<const Value* 
   EvalContext ctx(op, inputs, limit);
   EC_CHECK_OK(ctx.prepare());
   EC_CHECK_OK(kernel_of(op)(ctx));
+  // A kernel that had to stop has left its results unfinished.
+  EC_CHECK_OK(check_budget_at(op));
   return ctx.take_results();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/define.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -146,8 +147,10 @@ void run_grid_sample(KernelContext& ctx) {
   Writer<C> out(ctx.output(0));
   std::vector<AxisTaps<C>> taps(rank);
   std::vector<std::pair<int64_t, C>> parts;
+  Ticker ticker;
   for (int64_t n = 0; n < os[0]; ++n)
     for (int64_t p = 0; p < points; ++p) {
+      if (ticker.tick(32 + 8 * os[1])) return;
       const C* point = grid.data() + (n * points + p) * static_cast<int64_t>(rank);
       // The grid names the innermost dimension first.
       for (size_t d = 0; d < rank; ++d)

@@ -5,6 +5,7 @@
 
 #include "ops/define.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -166,8 +167,9 @@ std::vector<int64_t> select(std::span<const Box> boxes, std::span<const float> s
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return rank(a) > rank(b); });
   std::vector<int64_t> kept;
+  Ticker ticker;
   for (const int64_t i : order) {
-    if (kept.size() >= most) break;
+    if (kept.size() >= most || ticker.tick(8 * static_cast<int64_t>(kept.size()))) break;
     const bool covered = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
       return overlaps(boxes[static_cast<size_t>(i)], boxes[static_cast<size_t>(k)], iou);
     });

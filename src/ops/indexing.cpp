@@ -1,4 +1,5 @@
 #include "ops/indexing.h"
+#include "support/budget.h"
 
 #include <cstring>
 
@@ -64,7 +65,8 @@ void for_each_block(std::span<const int64_t> offsets, int64_t run, size_t elemen
                     Move&& move) {
   const size_t block = static_cast<size_t>(run) * element_size;
   const auto all = [&](auto size) {
-    for (size_t i = 0; i < offsets.size(); ++i)
+    Ticker ticker;
+    for (size_t i = 0; i < offsets.size() && !ticker.tick(1 + run / 8); ++i)
       move(i * size, static_cast<size_t>(offsets[i]) * element_size, size);
   };
   switch (block) {
@@ -108,7 +110,8 @@ void take_along(const MutableView& result, const ConstView& x, size_t axis,
   const size_t in_slab = static_cast<size_t>(split.size * split.inner) * bytes;
   const size_t out_slab = offsets.size() * static_cast<size_t>(split.inner) * bytes;
   if (out_slab == 0) return;
-  for (int64_t o = 0; o < split.outer; ++o)
+  Ticker ticker;
+  for (int64_t o = 0; o < split.outer && !ticker.tick(static_cast<int64_t>(offsets.size())); ++o)
     gather_blocks(result.data + static_cast<size_t>(o) * out_slab,
                   x.data + static_cast<size_t>(o) * in_slab, offsets, split.inner, bytes);
 }

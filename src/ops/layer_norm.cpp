@@ -6,6 +6,7 @@
 #include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/quantized/kernels.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -226,11 +227,13 @@ void lrn_as(KernelContext& ctx, const AxisSplit& split) {
   const auto at = [&](int64_t o, int64_t c, int64_t i) {
     return static_cast<size_t>((o * split.size + c) * split.inner + i);
   };
+  Ticker ticker;
   for (int64_t o = 0; o < split.outer; ++o)
     for (int64_t c = 0; c < split.size; ++c) {
       const int64_t first = std::max<int64_t>(0, c - before);
       const int64_t last = std::min(split.size - 1, c + after);
       for (int64_t i = 0; i < split.inner; ++i) {
+        if (ticker.tick(32 + last - first)) return;
         double squares = 0.0;
         for (int64_t k = first; k <= last; ++k) {
           const auto v = static_cast<double>(x[at(o, k, i)]);

@@ -5,6 +5,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/real.h"
 #include "ops/sequence_cell.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -82,8 +83,10 @@ class FloatLstm {
   void run() {
     const SequenceShape& s = shape_.sequence;
     std::vector<float> y(static_cast<size_t>(s.batch * s.steps) * outputs());
+    Ticker ticker;
     for (int64_t step = 0; step < s.steps; ++step)
       for (int64_t b = 0; b < s.batch; ++b) {
+        if (ticker.tick(static_cast<int64_t>(4 * cells() * (8 + cells() + outputs())))) return;
         const std::span<float> h =
             std::span(h_).subspan(static_cast<size_t>(b) * outputs(), outputs());
         const std::span<float> c = std::span(c_).subspan(static_cast<size_t>(b) * cells(), cells());

@@ -8,6 +8,7 @@
 #include "ops/define.h"
 #include "ops/matrix_product.h"
 #include "ops/quantized/kernels.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -282,7 +283,9 @@ Status infer_det(InferContext& ctx) {
 // Gaussian elimination with partial pivoting; destroys the matrix.
 double determinant(std::span<double> m, size_t n) {
   double det = 1.0;
+  Ticker ticker;
   for (size_t c = 0; c < n; ++c) {
+    if (ticker.tick(static_cast<int64_t>((n - c) * (n - c)))) return 0.0;
     size_t pivot = c;
     for (size_t r = c + 1; r < n; ++r)
       if (std::abs(m[r * n + c]) > std::abs(m[pivot * n + c])) pivot = r;
@@ -306,7 +309,8 @@ Status reference_det(KernelContext& ctx) {
   std::vector<double> matrices(static_cast<size_t>(ctx.input(0).count()));
   load<double>(ctx.input(0), matrices);
   Writer<double> out(ctx.output(0));
-  for (size_t i = 0; i < out.size(); ++i)
+  Ticker ticker;
+  for (size_t i = 0; i < out.size() && !ticker.tick(static_cast<int64_t>(n * n)); ++i)
     out[i] = determinant(std::span(matrices).subspan(i * n * n, n * n), n);
   out.commit();
   return {};

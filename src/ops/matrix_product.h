@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/budget.h"
+
 namespace ec {
 
 template <class C>
@@ -38,7 +40,9 @@ void multiply_block(int64_t rows, int64_t depth, const MatrixRef<C>& a, const C*
                     int64_t count, Emit&& emit) {
   using A = Accumulator<C>;
   A sums[kBlock];
+  Ticker ticker;
   for (int64_t row = 0; row < rows; ++row) {
+    if (ticker.tick(depth * kBlock)) return;
     std::fill(std::begin(sums), std::end(sums), A{});
     const C* line = packed;
     for (int64_t k = 0; k < depth; ++k, line += kBlock) {
@@ -53,7 +57,9 @@ template <int64_t kBlock, class C, class Emit>
 void multiply_by_blocks(int64_t rows, int64_t columns, int64_t depth, const MatrixRef<C>& a,
                         const MatrixRef<C>& b, Emit&& emit) {
   std::vector<C> packed(static_cast<size_t>(depth * kBlock));
+  Ticker ticker;
   for (int64_t first = 0; first < columns; first += kBlock) {
+    if (ticker.tick(depth * kBlock)) return;
     const int64_t count = std::min(kBlock, columns - first);
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t j = 0; j < count; ++j)

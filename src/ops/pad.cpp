@@ -6,6 +6,7 @@
 #include "ops/define.h"
 #include "ops/dim_math.h"
 #include "ops/move.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -65,7 +66,7 @@ class Padder {
       if (d + 1 == depth_) {
         std::memcpy(middle, src, static_cast<size_t>(kept) * slab);
       } else {
-        for (int64_t i = 0; i < kept; ++i)
+        for (int64_t i = 0; i < kept && !ticker_.tick(); ++i)
           pad(d + 1, middle + static_cast<size_t>(i) * slab,
               src + static_cast<size_t>(i) * in_slab);
       }
@@ -83,7 +84,7 @@ class Padder {
                     (last - first) * out_[d]);
       return;
     }
-    for (int64_t i = first; i < last; ++i)
+    for (int64_t i = first; i < last && !ticker_.tick(8 + out_[d] / 4); ++i)
       std::memcpy(dst + static_cast<size_t>(i) * slab,
                   dst + static_cast<size_t>(start + source_index(i - start, kept)) * slab, slab);
   }
@@ -110,6 +111,7 @@ class Padder {
   const std::span<const std::byte> element_;
   const std::vector<int64_t> in_, out_;
   size_t depth_ = 0;
+  Ticker ticker_;
 };
 
 // --- pad

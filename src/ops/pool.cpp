@@ -5,6 +5,7 @@
 #include "ops/define.h"
 #include "ops/quantized/kernels.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -101,6 +102,7 @@ void for_each_window(std::span<const WindowDim> dims, F&& f) {
   IndexWalker walker(outputs);
   Window window;
   std::vector<int64_t> expanded;
+  Ticker ticker;
   do {
     window.sources.assign(1, 0);
     window.padded_count = 1;
@@ -113,6 +115,7 @@ void for_each_window(std::span<const WindowDim> dims, F&& f) {
           expanded.push_back(source * dims[d].input + o * dims[d].stride - dims[d].pad_begin +
                              k * dims[d].dilation);
       window.sources.swap(expanded);
+      if (ticker.tick(static_cast<int64_t>(window.sources.size()))) return;
       window.padded_count *= static_cast<double>(padded_taps(dims[d], o));
     }
     f(window);
@@ -176,8 +179,10 @@ void run_max_pool(KernelContext& ctx) {
   Writer<C> out(ctx.output(0));
   const std::span<int64_t> indices =
       ctx.num_outputs() > 1 ? ctx.output(1).as<int64_t>() : std::span<int64_t>{};
+  Ticker ticker;
   for_each_window(shape.windows, [&](const Window& window) {
     for (int64_t plane = 0; plane < shape.planes; ++plane) {
+      if (ticker.tick(static_cast<int64_t>(window.sources.size()))) return;
       C best = lowest<C>();
       int64_t where = -1;
       for (const int64_t source : window.sources) {
@@ -210,11 +215,14 @@ void run_float_pool(KernelContext& ctx, Reduce&& reduce) {
     using C = decltype(type);
     const Reader<C> x(ctx.input(0));
     Writer<C> out(ctx.output(0));
+    Ticker ticker;
     for_each_window(shape.windows, [&](const Window& window) {
-      for (int64_t plane = 0; plane < shape.planes; ++plane)
+      for (int64_t plane = 0; plane < shape.planes; ++plane) {
+        if (ticker.tick(4 * static_cast<int64_t>(window.sources.size()))) return;
         out[shape.out(plane, window.position)] = static_cast<C>(reduce(window, [&](int64_t source) {
           return static_cast<double>(x[shape.in(plane, source)]);
         }));
+      }
     });
     out.commit();
   });
@@ -252,7 +260,9 @@ void run_global_pool(KernelContext& ctx, Reduce&& reduce) {
   const bool strided = layout == Layout::ChannelsLast;
   const Reader<C> x(ctx.input(0));
   Writer<C> out(ctx.output(0));
+  Ticker ticker;
   for (size_t plane = 0; plane < out.size(); ++plane) {
+    if (ticker.tick(positions)) return;
     const auto p = static_cast<int64_t>(plane);
     const C* first =
         x.data() + (strided ? p / channels * channels * positions + p % channels : p * positions);

@@ -3,6 +3,7 @@
 
 #include "ops/define.h"
 #include "ops/recurrent_cell.h"
+#include "support/budget.h"
 #include "support/rounding.h"
 #include "support/strings.h"
 
@@ -340,9 +341,11 @@ Status reference_recurrent(KernelContext& ctx) {
       std::copy(walker.h.begin(), walker.h.end(), y_h.data() + g.state_at(d, n));
       std::copy(walker.c.begin(), walker.c.end(), y_c.data() + g.state_at(d, n));
     }
+    Ticker ticker;
     for (int64_t i = 0; i < g.time; ++i) {
       if (attrs.dynamic_quantize_inputs) quantize_states(walkers, lengths, i);
       for (int64_t n = 0; n < g.batch; ++n) {
+        if (ticker.tick(g.gates * g.hidden * (8 + g.input + g.hidden))) return {};
         const int64_t state = g.state_at(d, n), length = lengths[static_cast<size_t>(n)];
         if (i >= length) continue;
         Walker& walker = walkers[static_cast<size_t>(n)];

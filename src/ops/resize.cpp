@@ -5,6 +5,7 @@
 #include "ops/define.h"
 #include "ops/quantized/kernels.h"
 #include "ops/resize_taps.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -187,8 +188,10 @@ std::vector<double> apply_axis(const std::vector<double>& values, const AxisView
                                double extrapolation) {
   std::vector<double> out(static_cast<size_t>(view.outer * axis.output * view.inner));
   double* target = out.data();
+  Ticker ticker;
   for (int64_t o = 0; o < view.outer; ++o)
     for (int64_t i = 0; i < axis.output; ++i, target += view.inner) {
+      if (ticker.tick(taps.per_output * (4 + view.inner))) return out;
       if (!taps.outside.empty() && taps.outside[static_cast<size_t>(i)] != 0) {
         std::fill_n(target, view.inner, extrapolation);
         continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/convert.h"
+#include "support/budget.h"
 
 namespace ec {
 namespace {
@@ -87,7 +88,9 @@ ResizeTaps resize_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   taps.per_output = filter.count;
   taps.index.resize(static_cast<size_t>(axis.output * filter.count), 0);
   taps.weight.resize(taps.index.size(), 1.0);
+  Ticker ticker;
   for (int64_t o = 0; o < axis.output; ++o) {
+    if (ticker.tick(8 * taps.per_output)) break;
     double x = source_position(attrs.coordinates, axis, o);
     // Scales are single precision: 3 / 0.3f is meant to be element 10, not 9.9999996.
     if (attrs.mode == ResizeMode::Nearest) x = double{static_cast<float>(x)};

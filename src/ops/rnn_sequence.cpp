@@ -4,6 +4,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/real.h"
 #include "ops/sequence_cell.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -68,8 +69,10 @@ Status rnn_sequence(KernelContext& ctx) {
   if (ctx.has(kRnnBias)) load<float>(ctx.input(kRnnBias), bias);
   if (ctx.has(kRnnState)) load<float>(ctx.input(kRnnState), state);
   std::vector<float> y(static_cast<size_t>(s.batch * s.steps) * units), next(units);
+  Ticker ticker;
   for (int64_t step = 0; step < s.steps; ++step)
     for (int64_t b = 0; b < s.batch; ++b) {
+      if (ticker.tick(static_cast<int64_t>(units * (8 + in + units)))) return {};
       const size_t row = s.row(step, b);
       const auto h = std::span(state).subspan(static_cast<size_t>(b) * units, units);
       const auto xs = std::span(x).subspan(row * in, in);

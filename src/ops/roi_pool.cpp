@@ -4,6 +4,7 @@
 
 #include "ops/define.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -155,6 +156,7 @@ Status reference_max_roi_pool(KernelContext& ctx) {
   load<double>(ctx.input(0), x);
   load<double>(ctx.input(1), boxes);
   Writer<double> out(ctx.output(0));
+  Ticker ticker;
   size_t target = 0;
   for (size_t r = 0; r * 5 < boxes.size(); ++r) {
     const double* box = boxes.data() + r * 5;
@@ -176,6 +178,7 @@ Status reference_max_roi_pool(KernelContext& ctx) {
           const auto [x0, x1] = columns.bin(j);
           const double* plane = x.data() + (image * xs[1] + c) * height * width;
           const bool empty = y1 <= y0 || x1 <= x0;
+          if (ticker.tick(1 + (y1 - y0) * (x1 - x0))) return {};
           double best = empty ? 0.0 : plane[y0 * width + x0];
           for (int64_t yy = y0; yy < y1; ++yy)
             for (int64_t xx = x0; xx < x1; ++xx) best = std::max(best, plane[yy * width + xx]);
@@ -280,6 +283,7 @@ Status reference_roi_align(KernelContext& ctx) {
   load<int64_t>(ctx.input(2), images);
   Writer<double> out(ctx.output(0));
   std::vector<Sample> samples;
+  Ticker ticker;
   for (int64_t r = 0; r < os[0]; ++r) {
     const int64_t image = images[static_cast<size_t>(r)];
     if (image < 0 || image >= xs[0])
@@ -295,6 +299,8 @@ Status reference_roi_align(KernelContext& ctx) {
       return ctx.fail("box " + std::to_string(r) + " is too large");
     for (int64_t i = 0; i < os[2]; ++i)
       for (int64_t j = 0; j < os[3]; ++j) {
+        // Four products for each sample and channel, and the sample's own place.
+        if (ticker.tick(4 * (*per_bin) * (4 + xs[1]))) return {};
         samples.clear();
         for (int64_t sy = 0; sy < rows.samples; ++sy)
           for (int64_t sx = 0; sx < columns.samples; ++sx)

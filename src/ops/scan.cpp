@@ -5,6 +5,7 @@
 #include "ops/define.h"
 #include "ops/dim_math.h"
 #include "ops/indexing.h"
+#include "ops/stop.h"
 
 namespace ec::ops {
 namespace {
@@ -127,6 +128,9 @@ class Sequence {
   std::vector<int64_t> entry_shape_;
 };
 
+// What an iteration takes beside the operations of its body, in the operations of ops/work.h.
+constexpr int64_t kIterationWork = 1000;
+
 class ScanRun {
  public:
   explicit ScanRun(KernelContext& ctx) : ctx_(ctx), attrs_(ctx.attrs<ScanAttrs>()) {
@@ -152,7 +156,11 @@ class ScanRun {
       if (sequence.length() != length_)
         return ctx_.fail("sequences have " + std::to_string(length_) + " and " +
                          std::to_string(sequence.length()) + " entries");
-    for (int64_t step = 0; step < length_; ++step) EC_CHECK_OK(iterate(step));
+    Ticker ticker;
+    for (int64_t step = 0; step < length_; ++step) {
+      if (ticker.tick(kIterationWork)) return check_budget_at(ctx_.op());
+      EC_CHECK_OK(iterate(step));
+    }
     for (size_t i = 0; i < states_.size(); ++i)
       EC_CHECK_OK(ctx_.set_output(i, std::move(states_[i])));
     if (length_ == 0)

@@ -7,6 +7,7 @@
 #include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/quantized/kernels.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -99,7 +100,9 @@ Status run_softmax(KernelContext& ctx) {
     Writer<C> out(ctx.output(0));
     Columns<C> columns;
     const int64_t block = split.size * split.inner;
+    Ticker ticker;
     for (int64_t o = 0; o < split.outer; ++o) {
+      if (ticker.tick(8 * block)) return;
       const C* from = in.data() + o * block;
       C* to = out.data() + o * block;
       if constexpr (kForm == Form::Softmax) {

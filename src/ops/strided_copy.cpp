@@ -1,4 +1,5 @@
 #include "ops/strided_copy.h"
+#include "support/budget.h"
 
 #include <algorithm>
 #include <array>
@@ -139,7 +140,10 @@ template <class F>
 void for_each_index(std::span<const Axis> axes, F&& f) {
   std::vector<int64_t> index(axes.size(), 0);
   int64_t dst = 0, src = 0;
-  while (true) {
+  Ticker ticker;
+  // The caller's axes are those around a line or a plane of some hundred bytes.
+  constexpr int64_t kLine = 64;
+  while (!ticker.tick(kLine)) {
     f(dst, src);
     size_t d = axes.size();
     while (d-- > 0) {

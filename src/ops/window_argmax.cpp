@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/define.h"
+#include "support/budget.h"
 
 namespace ec::ops {
 namespace {
@@ -83,10 +84,12 @@ Status pool(KernelContext& ctx) {
   const int64_t left = padding_before(in.width, out.width, columns);
   const auto x = ctx.input(0).as<float>();
   const auto y = ctx.output(0).as<float>();
+  Ticker ticker;
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t oy = 0; oy < out.height; ++oy)
       for (int64_t ox = 0; ox < out.width; ++ox)
         for (int64_t c = 0; c < out.channels; ++c) {
+          if (ticker.tick(rows.kernel * columns.kernel)) return {};
           float most = std::numeric_limits<float>::lowest();
           int64_t index = 0;
           for (int64_t ky = 0; ky < rows.kernel; ++ky)

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "ir/text.h"
+#include "passes/settle.h"
+#include "support/budget.h"
 #include "support/file.h"
 #include "support/strings.h"
 
@@ -102,9 +104,8 @@ class Runner {
       EC_CHECK_OK(run_steps(group.group));
       if (changes_ == before || stopped_) return {};
     }
-    context_.warn(Code::Internal, "group '" + group.group_name +
-                                      "' still changes the graph after " +
-                                      std::to_string(PassManager::kMaxIterations) + " iterations");
+    warn_unsettled("group '" + group.group_name + "' still changes the graph after " +
+                   std::to_string(PassManager::kMaxIterations) + " iterations");
     return {};
   }
 
@@ -116,8 +117,14 @@ class Runner {
     PassRun& row = report_.passes[step.row];
     row.milliseconds += milliseconds_since(start);
     ++row.runs;
+    if (result.ok())
+      if (Status stop = check_budget(); !stop.ok()) result = std::move(stop).error();
     if (!result.ok()) return std::move(result).error().note("in pass '" + name + "'");
     row.stats.add(*result);
+    for (const auto& [what, count] : result->counters)
+      if (what == kUnsettled)
+        warn_unsettled("pass '" + name + "' was ended after " + std::to_string(result->changes) +
+                       " rewrites");
     changes_ += result->changes;
     step.seen = changes_;
     if (options_.verify && result->changes > 0) EC_CHECK_OK(verify_after("pass '" + name + "'"));
@@ -125,6 +132,12 @@ class Runner {
     if (result->changes > 0) EC_CHECK_OK(dump(name));
     stopped_ = stopped_ || name == options_.stop_after;
     return {};
+  }
+
+  void warn_unsettled(std::string what) const {
+    if (context_.sink == nullptr) return;
+    context_.sink->warn(Code::NotSettled, std::move(what), {},
+                        "the result is right; please report the model, so that the pass is mended");
   }
 
   Status verify_after(const std::string& what) const {

@@ -6,6 +6,9 @@
 
 #include "ops/kernel.h"
 #include "ops/op_def.h"
+#include "ops/work.h"
+#include "passes/settle.h"
+#include "support/budget.h"
 
 namespace ec {
 
@@ -63,6 +66,7 @@ Result<Tensor*> Rewriter::add_folded(OpKind kind, std::vector<Tensor*> constants
   OpSpec spec;
   spec.attrs = std::move(attrs);
   EC_TRY(Operation * op, add_op(kind, std::move(constants), std::move(spec)));
+  if (estimate_work(*op) > most_fold_work(bytes)) return op->output();
   auto results = evaluate(*op, operands, bytes);
   if (!results.ok()) return op->output();
   Value& value = results->front();
@@ -188,7 +192,9 @@ Result<PassStats> apply_rules(Graph& graph, PassContext& context,
   for (Operation* op : graph.topological())
     if (!by_kind[static_cast<size_t>(op->kind())].empty()) rewriter.push(op);
   PassStats& stats = rewriter.stats();
+  const int64_t most = most_rewrites(graph.num_operations());
   while (Operation* op = rewriter.pop()) {
+    EC_CHECK_OK(check_budget());
     const auto& candidates = by_kind[static_cast<size_t>(op->kind())];
     if (candidates.empty()) continue;
     ++stats.visits;
@@ -198,6 +204,10 @@ Result<PassStats> apply_rules(Graph& graph, PassContext& context,
       if (!changed) continue;
       ++stats.changes;
       if (!rule->name.empty()) stats.count(rule->name);
+      if (stats.changes >= most) {
+        stats.count(kUnsettled);
+        return std::move(stats);
+      }
       if (Operation* left = graph.operation(id)) rewriter.push(left);
       break;
     }

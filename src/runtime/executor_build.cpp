@@ -2,6 +2,8 @@
 #include "analysis/alias_sets.h"
 #include "analysis/liveness.h"
 #include "ops/infer.h"
+#include "ops/stop.h"
+#include "ops/work.h"
 #include "runtime/program.h"
 
 namespace ec {
@@ -11,6 +13,12 @@ namespace {
 // A value folded at preparation may not be larger than this: expanding a constant is cheaper done
 // at run time than kept.
 constexpr size_t kFoldLimit = size_t{16} << 20;
+// All of them together beyond what the model's own constants justify, in bytes and in the
+// operations of ops/work.h; small ones are always computed, since sizes depend on them.
+constexpr size_t kMostFolded = size_t{64} << 20, kSmallBytes = 4096;
+constexpr uint64_t kMostFoldWork = 250'000'000, kSmallWork = 1 << 16;
+// How much faster than the reference kernels the others are, at least.
+constexpr uint64_t kFastKernels = 32;
 
 class Builder {
  public:
@@ -20,6 +28,7 @@ class Builder {
     declare(types);
     std::vector<const Operation*> order;
     for (const Operation* op : p_.graph->topological()) {
+      EC_CHECK_OK(check_budget_at(*op));
       EC_TRY(const bool folded, infer(*op));
       if (!folded) order.push_back(op);
     }
@@ -40,8 +49,9 @@ class Builder {
     for (const Tensor* tensor : p_.graph->tensors()) {
       TensorState& state = p_.state(tensor);
       state.tensor = tensor;
-      if (tensor->is_constant())
-        set_known(state, Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data()));
+      if (!tensor->is_constant()) continue;
+      set_known(state, Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data()));
+      model_bytes_ += state.bytes;
     }
     for (size_t i = 0; i < types.size(); ++i) {
       TensorState& state = p_.state(p_.graph->inputs()[i]);
@@ -126,7 +136,18 @@ class Builder {
         return false;
       }
     }
-    Result<std::vector<Value>> results = evaluate(op, values, kFoldLimit);
+    const uint64_t work = estimate_work(op);
+    const uint64_t most_work = kMostFoldWork + 16 * model_bytes_;
+    const uint64_t left = most_work - std::min(most_work, p_.folded_work);
+    const size_t most = kMostFolded + 4 * model_bytes_;  // bytes become floats
+    const size_t room = most - std::min(most, p_.memory.constant_bytes);
+    if (work > std::max(left, kSmallWork)) return false;
+    Budget budget({.work = 2 * std::max(left, kSmallWork)});
+    Result<std::vector<Value>> results = [&] {
+      const BudgetScope scope(budget);
+      return evaluate(op, values, std::min(kFoldLimit, std::max(room, kSmallBytes)));
+    }();
+    p_.folded_work += std::max(work, budget.spent());
     if (!results.ok()) return false;  // the run will say why
     for (size_t i = 0; i < op.outputs().size(); ++i) {
       Value& value = (*results)[i];
@@ -153,6 +174,7 @@ class Builder {
     if (!step.alias && !step.dynamic && !p_.options.reference)
       step.fast = prepare_op(instance(op), {*p_.table, p_.pool->threads()});
     if (step.fast != nullptr) p_.memory.constant_bytes += step.fast->packed_bytes();
+    if (step.fast != nullptr) step.work += estimate_work(op) / kFastKernels;
     if (!step.alias && step.fast == nullptr) step.context = std::make_unique<StepContext>(p_, op);
     p_.steps.push_back(std::move(step));
   }
@@ -268,6 +290,7 @@ class Builder {
   Status place(const MemoryPlan& plan) {
     p_.memory.arena_bytes = plan.arena_bytes;
     p_.memory.lower_bound = plan.lower_bound;
+    EC_CHECK_OK(check_room(plan.arena_bytes));
     p_.arena = Buffer::allocate(plan.arena_bytes);
     if (!p_.arena.ok())
       return Error(Code::OutOfMemory,
@@ -294,6 +317,7 @@ class Builder {
   }
 
   Program& p_;
+  size_t model_bytes_ = 0;  // of the graph's constants
   std::unordered_map<uint32_t, TensorType> open_;
   AliasSets aliases_;
   std::vector<LiveRange> ranges_;  // by tensor id

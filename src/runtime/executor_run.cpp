@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/attrs.h"
+#include "ops/stop.h"
 #include "runtime/program.h"
 
 namespace ec {
@@ -22,6 +23,7 @@ OperandInfo info_of(const ConstView& view, bool known) {
 
 Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
   Program& p = *program_;
+  EC_CHECK_OK(check_budget());
   EC_CHECK_OK(p.bind_inputs(inputs));
   std::vector<Buffer> buffers(p.outputs.size());
   EC_CHECK_OK(p.bind_outputs(buffers));
@@ -43,7 +45,12 @@ Status Program::run_steps() {
       continue;
     }
     const double begin = options.profile ? now() : 0.0;
+    // A step that is too much by itself is not begun.
+    spend_work(step.work);
+    EC_CHECK_OK(check_budget_at(*step.op));
     EC_CHECK_OK(step.dynamic ? run_dynamic(step) : run_step(step));
+    // A kernel that had to stop has left its results unfinished.
+    EC_CHECK_OK(check_budget_at(*step.op));
     if (options.state != nullptr) EC_CHECK_OK(exchange_state(step));
     if (options.profile) {
       step.seconds += now() - begin;
@@ -91,6 +98,7 @@ Status Program::bind_outputs(std::vector<Buffer>& buffers) {
   for (const uint32_t id : moving) {
     TensorState& root = tensors[id];
     if (root.storage != Storage::Output || root.root != id) continue;
+    EC_CHECK_OK(check_room(root.bytes));
     buffers[root.output] = Buffer::allocate(root.bytes);
     if (!buffers[root.output].ok())
       return Error(Code::OutOfMemory, "result '" + graph->output_names()[root.output] +

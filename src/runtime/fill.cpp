@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/convert.h"
+#include "support/budget.h"
 
 namespace ec {
 namespace {
@@ -53,7 +54,12 @@ Result<Value> make_value(DType dtype, std::span<const int64_t> shape, Fill fill,
   std::vector<double> elements(static_cast<size_t>(view.count()), fill == Fill::Ones ? 1.0 : 0.0);
   if (fill == Fill::Random) {
     Random random(seed);
-    for (double& element : elements) element = random_element(dtype, random);
+    Ticker ticker;
+    for (double& element : elements) {
+      if (ticker.tick(4)) break;
+      element = random_element(dtype, random);
+    }
+    EC_CHECK_OK(check_budget());
   }
   store<double>(view, elements);
   return Value(dtype, sizes, std::move(buffer).to_blob());

@@ -67,6 +67,10 @@ struct Step {
   std::vector<std::byte*> out;
   double seconds = 0.0;
   int64_t runs = 0;
+  // Counted for every run: what starting a kernel takes and, for fast kernels, which count nothing
+  // themselves, what they do.
+  uint64_t work = kStepWork;
+  static constexpr uint64_t kStepWork = 500;
 };
 
 struct Program {
@@ -81,6 +85,7 @@ struct Program {
   Buffer arena;
   Buffer dynamic_scratch;
   MemoryReport memory;
+  uint64_t folded_work = 0;  // spent on constants at preparation
 
   TensorState& state(const Tensor* tensor) { return tensors[tensor->id()]; }
   bool is_known(const Tensor* tensor) const { return tensors[tensor->id()].known; }

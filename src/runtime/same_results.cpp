@@ -7,6 +7,7 @@
 
 #include "ops/convert.h"
 #include "runtime/session.h"
+#include "support/budget.h"
 
 namespace ec {
 namespace {
@@ -14,6 +15,22 @@ namespace {
 // The same kernels on the same values: only their order within sums may differ.
 constexpr double kTolerance = 1e-4;
 constexpr uint64_t kSeed = 1;
+
+// A limit that was reached tells nothing about the file.
+bool is_limit(Code code) { return is_stop(code) || code == Code::OutOfMemory; }
+
+Error cannot_run(Error error) {
+  if (is_limit(error.code())) return error;
+  return self_check_failed("the file cannot be run: " + error.message());
+}
+
+// Why the model was not run to its end.
+std::string reason_of(const Error& error) {
+  if (!is_limit(error.code())) return error.message();
+  const Diagnostic& d = error.diagnostic();
+  return fmt::format("left unfinished{}: {}{}", d.node.empty() ? "" : " at '" + d.node + "'",
+                     d.message, d.hint.empty() ? "" : "; " + d.hint);
+}
 
 bool has_open_sizes(const Graph& graph) {
   return std::any_of(graph.inputs().begin(), graph.inputs().end(),
@@ -50,14 +67,14 @@ Status compare(const Value& expected, const Value& actual, const std::string& na
 
 Result<std::vector<Value>> run_one(const Graph& graph, const std::vector<Value>& inputs) {
   Result<std::unique_ptr<Session>> session = Session::create(graph.clone(), {});
-  if (!session) return self_check_failed("the file cannot be run: " + session.error().message());
+  if (!session) return cannot_run(std::move(session).error());
   if ((*session)->inputs().size() != inputs.size())
     return self_check_failed("the file has another number of inputs than the graph");
   std::vector<NamedValue> named;
   for (size_t i = 0; i < inputs.size(); ++i)
     named.push_back({(*session)->inputs()[i].name, inputs[i]});
   Result<std::vector<Value>> results = (*session)->run(named);
-  if (!results) return self_check_failed("the file cannot be run: " + results.error().message());
+  if (!results) return cannot_run(std::move(results).error());
   return results;
 }
 
@@ -77,20 +94,30 @@ Result<SelfCheck> check_same_results(const Graph& expected,
   }
   Result<std::unique_ptr<Session>> ours = Session::create(expected.clone(), {});
   if (!ours) {
-    check.reason = ours.error().message();
+    check.reason = reason_of(ours.error());
     return check;
   }
-  EC_TRY(const std::vector<NamedValue> inputs, (*ours)->random_inputs(kSeed));
-  Result<std::vector<Value>> wanted = (*ours)->run(inputs);
+  Result<std::vector<NamedValue>> inputs = (*ours)->random_inputs(kSeed);
+  if (!inputs) {
+    check.reason = reason_of(inputs.error());
+    return check;
+  }
+  Result<std::vector<Value>> wanted = (*ours)->run(*inputs);
   if (!wanted) {
-    check.reason = wanted.error().message();
+    check.reason = reason_of(wanted.error());
     return check;
   }
   ours->reset();
   std::vector<Value> values;
-  for (const NamedValue& input : inputs) values.push_back(input.value);
+  for (const NamedValue& input : *inputs) values.push_back(input.value);
   for (const std::unique_ptr<Graph>& graph : written) {
-    EC_TRY(values, run_one(*graph, values));
+    Result<std::vector<Value>> results = run_one(*graph, values);
+    if (!results && is_limit(results.error().code())) {
+      check.reason = reason_of(results.error());
+      return check;
+    }
+    if (!results) return std::move(results).error();
+    values = std::move(*results);
   }
   if (values.size() != wanted->size())
     return self_check_failed("the file has another number of outputs than the graph");

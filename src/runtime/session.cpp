@@ -6,6 +6,7 @@
 
 #include "runtime/fill.h"
 #include "runtime/quantize_input.h"
+#include "support/budget.h"
 #include "support/progress.h"
 #include "support/strings.h"
 #include "support/threads.h"
@@ -211,6 +212,8 @@ Result<std::vector<NamedValue>> Session::random_inputs(uint64_t seed) const {
     if (!sizes)
       return Error(Code::DynamicShape, "input " + describe(input) + " has open dimensions")
           .hint("give its size with --input-shape " + input.name + ":1x...");
+    const auto bytes = TensorType(input.type.dtype, Shape::of(*sizes)).num_bytes();
+    if (bytes) EC_CHECK_OK(check_room(static_cast<size_t>(*bytes)));
     EC_TRY(Value value, make_value(input.type.dtype, *sizes, Fill::Random, seed + values.size()));
     values.push_back({input.name, std::move(value)});
   }

@@ -2,6 +2,7 @@
 
 #include "ops/infer.h"
 #include "runtime/program.h"
+#include "support/budget.h"
 
 namespace ec {
 
@@ -75,6 +76,7 @@ Status StepContext::allocate(size_t i, DType dtype, std::vector<int64_t> shape) 
                 state.type().text());
   }
   const auto bytes = TensorType(dtype, Shape::of(shape)).num_bytes();
+  if (bytes) EC_CHECK_OK(check_room(static_cast<size_t>(*bytes)));
   Buffer buffer = bytes ? Buffer::allocate(static_cast<size_t>(*bytes)) : Buffer();
   if (!bytes || !buffer.ok()) {
     Error error = fail("result " + TensorType(dtype, Shape::of(shape)).text() + " is too large");

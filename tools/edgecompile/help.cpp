@@ -72,8 +72,8 @@ std::string help_text() {
   }
   append_options(out, std::nullopt);
   out +=
-      "\nExit codes: 0 done, 1 failed, 2 usage, 3 unsupported, 4 memory limit, 5 accuracy limit,\n"
-      "6 self-check, 7 input unreadable, 130 interrupted.\n"
+      "\nExit codes: 0 done, 1 failed, 2 usage, 3 unsupported, 4 memory or time limit,\n"
+      "5 accuracy limit, 6 self-check, 7 input unreadable, 130 interrupted.\n"
       "`edgecompile VERB --help` shows one verb, `edgecompile explain CODE` one error code.\n";
   return out;
 }
@@ -127,7 +127,7 @@ std::string cli_markdown() {
       "```\n\n"
       "## Exit codes\n\n"
       "| Exit | Meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | usage |\n"
-      "| 3 | unsupported operation |\n| 4 | does not fit a memory limit |\n"
+      "| 3 | unsupported operation |\n| 4 | a limit of memory, time or work |\n"
       "| 5 | accuracy below the asked limit |\n| 6 | self-check found a difference |\n"
       "| 7 | input unreadable or corrupt |\n| 130 | interrupted; nothing half-written |\n\n"
       "`check` without `--target` judges every target: it ends with 0 where at least one takes the "

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "cli.h"
+#include "driver/limits.h"
 #include "edgecompiler/version.h"
 #include "envelope.h"
 #include "options/report_files.h"
@@ -48,6 +49,9 @@ Status dispatch(const Settings& settings, Output& output, DiagnosticSink& sink) 
   }
   const std::vector<std::string>& reports = settings.options.texts("report");
   EC_CHECK_OK(check_report_files(reports));
+  // One limit for all that the verb does, from here on.
+  Budget budget(job_limits(settings.options));
+  const BudgetScope scope(budget);
   Status status = verb_def(settings.verb).run(settings, output, sink);
   // A check that ends in an error has a report all the same.
   if (!output.json.empty())

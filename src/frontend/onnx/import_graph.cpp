@@ -6,6 +6,7 @@
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/order.h"
 #include "frontend/onnx/types.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::onnx {
@@ -158,6 +159,10 @@ void Importer::import_nodes(const NodeList& list, Scope& scope, const Frame& fra
                .hint("one of these nodes reads the wrong name"));
   }
   for (const uint32_t i : order.order) {
+    if (Status stop = check_budget(); !stop.ok() && !stopped_) {
+      report(std::move(stop).error());
+      stopped_ = true;
+    }
     if (stopped_) return;
     import_node(list.nodes[i], scope, frame);
   }

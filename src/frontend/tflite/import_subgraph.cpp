@@ -7,6 +7,7 @@
 #include "frontend/tflite/limits.h"
 #include "frontend/tflite/table.h"
 #include "frontend/tflite/types.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::tflite {
@@ -156,8 +157,14 @@ bool Importer::count_operation(const Location& location) {
 }
 
 void Importer::import_operators(Scope& scope) {
-  for (uint32_t i = 0; i < size_of(scope.source.operators()) && !stopped_; ++i)
+  for (uint32_t i = 0; i < size_of(scope.source.operators()) && !stopped_; ++i) {
+    if (Status stop = check_budget(); !stop.ok()) {
+      report(std::move(stop).error());
+      stopped_ = true;
+      return;
+    }
     import_operator(scope, *scope.source.operators()->Get(i), i);
+  }
 }
 
 void Importer::poison_outputs(Scope& scope, const Operator& op) {

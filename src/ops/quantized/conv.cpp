@@ -3,6 +3,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/weighted_sum.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::quantized {
 namespace {
@@ -102,9 +103,11 @@ void convolve(const Geometry& g, const std::vector<int16_t>& x, const std::vecto
               F&& source, Finish&& finish) {
   std::vector<Source> sources;
   const int64_t channels = g.groups * g.in, taps = g.taps();
+  Ticker ticker;
   for (int64_t p = 0; p < g.out_pixels(); ++p) {
     find_sources(g, p, source, sources);
     for (int64_t n = 0; n < g.batch; ++n) {
+      if (ticker.tick(taps * (8 + g.groups * g.out * g.in))) return;
       const int16_t* image = x.data() + n * g.in_pixels() * channels;
       for (int64_t o = 0; o < g.groups * g.out; ++o) {
         const int16_t* row = w.data() + o * taps * g.in;

@@ -2,6 +2,7 @@
 #include "ops/convert.h"
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/weighted_sum.h"
+#include "support/budget.h"
 
 namespace ec::quantized {
 namespace {
@@ -85,12 +86,13 @@ class Product {
     const auto steps_a = broadcast_strides(a_.batch, batch),
                steps_b = broadcast_strides(b_.batch, batch);
     IndexWalker walker(batch);
+    Ticker ticker;
     size_t at = 0;
     do {
       const int64_t matrix = walker.offset(steps_a);
       const int16_t* a = x.data() + matrix * a_.size();
       const int16_t* b = weights_.data() + walker.offset(steps_b) * b_.size();
-      for (int64_t r = 0; r < a_.rows; ++r)
+      for (int64_t r = 0; r < a_.rows && !ticker.tick(b_.columns * (8 + a_.columns)); ++r)
         for (int64_t c = 0; c < b_.columns; ++c, ++at)
           finish(at, static_cast<size_t>(matrix * a_.rows + r), static_cast<size_t>(c),
                  dot<Acc>(a + r * a_.columns, b + c * a_.columns, a_.columns));

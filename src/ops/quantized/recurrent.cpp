@@ -4,6 +4,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/params.h"
 #include "ops/sequence_cell.h"
+#include "support/budget.h"
 
 namespace ec::quantized {
 namespace {
@@ -100,8 +101,10 @@ class IntegerLstm {
     const auto c0 = ctx_.input(kLstmCellState).as<int16_t>();
     std::vector<int8_t> h(h0.begin(), h0.end());
     std::vector<int16_t> c(c0.begin(), c0.end());
+    Ticker ticker;
     for (int64_t step = 0; step < s.steps; ++step)
       for (int64_t b = 0; b < s.batch; ++b) {
+        if (ticker.tick(static_cast<int64_t>(4 * cells * (8 + cells + outputs)))) return;
         const auto own_h = std::span(h).subspan(static_cast<size_t>(b) * outputs, outputs);
         const auto own_c = std::span(c).subspan(static_cast<size_t>(b) * cells, cells);
         const size_t row = s.row(step, b);

@@ -6,6 +6,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/params.h"
 #include "ops/window.h"
+#include "support/budget.h"
 
 namespace ec::quantized {
 namespace {
@@ -159,6 +160,7 @@ Status avg_pool(KernelContext& ctx) {
     using T = decltype(type);
     std::vector<int64_t> pixels;
     IndexWalker walker(outputs);
+    Ticker ticker;
     int64_t at = 0;
     do {
       pixels.clear();
@@ -175,6 +177,7 @@ Status avg_pool(KernelContext& ctx) {
         if (pixel >= 0) pixels.push_back(pixel);
       } while (taps.next());
       const int64_t divisor = attrs.count_include_pad ? all : static_cast<int64_t>(pixels.size());
+      if (ticker.tick(static_cast<int64_t>(pixels.size()) * channels * x.shape[0])) return;
       for (int64_t n = 0; n < x.shape[0] && divisor > 0; ++n)
         average_pixel<T>(x.as<T>().data() + n * pixels_in * channels, channels, pixels, divisor,
                          y.as<T>().data() + (n * count_elements(outputs) + at) * channels);

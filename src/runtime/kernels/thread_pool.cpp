@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/budget.h"
+
 namespace ec::kernels {
 
 // Workers spin for a short while before they sleep: operations follow each other within
@@ -45,9 +47,11 @@ struct ThreadPool::Impl {
   int64_t tasks = 0;
   TaskFn fn = nullptr;
   void* ctx = nullptr;
+  Budget* budget = nullptr;
 
   void drain(int thread) {
-    for (;;) {
+    const BudgetScope scope(budget);
+    while (!stop_asked()) {
       const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= tasks) return;
       fn(ctx, i, thread);
@@ -128,6 +132,7 @@ void ThreadPool::run(int64_t tasks, TaskFn fn, void* ctx) {
   p.tasks = tasks;
   p.fn = fn;
   p.ctx = ctx;
+  p.budget = Budget::current();
   p.next.store(0, std::memory_order_relaxed);
   p.open();
   p.drain(0);

@@ -9,6 +9,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "support/budget.h"
+
 namespace ec::kernels {
 
 class ThreadPool {
@@ -24,10 +26,12 @@ class ThreadPool {
 
   /// Calls f(task, thread) once for every task in [0, tasks) and returns when all are done.
   /// `thread` is in [0, threads()) and names the scratch area the task may use. Not reentrant.
+  /// All threads work under the budget of the calling one. When it ends, the tasks that are left
+  /// are not done, and whoever runs the operation gives its results up.
   template <class F>
   void parallel_for(int64_t tasks, F&& f) {
     if (threads_ == 1 || tasks <= 1) {
-      for (int64_t i = 0; i < tasks; ++i) f(i, 0);
+      for (int64_t i = 0; i < tasks && !stop_asked(); ++i) f(i, 0);
       return;
     }
     using Fn = std::remove_reference_t<F>;

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "formats/tflite/metadata_keys.h"
 #include "ir/base64.h"
 #include "ops/op_def.h"
 #include "support/file.h"
+#include "support/strings.h"
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/tflite.h"
 
@@ -63,6 +65,26 @@ void add_source_metadata(const ec::Graph& graph, const TfliteWriteOptions& optio
   }
 }
 
+// The format has 32 bits for a size.
+Status check_sizes(const ec::Graph& graph) {
+  for (const ec::Tensor* tensor : graph.tensors()) {
+    if (!tensor->shape()) continue;
+    for (const Dim& dim : *tensor->shape()) {
+      if (!dim.is_static() || dim.size() <= std::numeric_limits<int32_t>::max()) continue;
+      Error error(
+          Code::ExportFailed,
+          fmt::format("tensor '{}' of type {} has a size beyond the 32 bits of TFLite files",
+                      printable(tensor->name()), tensor->type().text()));
+      if (tensor->producer() == nullptr) return error;
+      const Location& location = tensor->producer()->location();
+      return std::move(error).node(std::string(location.name()), location.op_type);
+    }
+  }
+  for (const ec::Operation* op : graph.topological())
+    for (const auto& body : op->bodies()) EC_CHECK_OK(check_sizes(*body));
+  return {};
+}
+
 void fill_summary(const FileBuilder& model, TfliteSummary& summary) {
   std::map<std::string, int64_t> counts;
   for (const GraphRecord& graph : model.graphs())
@@ -103,6 +125,7 @@ int64_t TfliteSummary::count(std::string_view name) const {
 
 Result<Blob> encode_tflite(const Graph& graph, const TfliteWriteOptions& options,
                            DiagnosticSink& sink, TfliteSummary* summary) {
+  EC_CHECK_OK(tflite::check_sizes(graph));
   tflite::FileBuilder model;
   model.set_fuse_pool_activations(options.fuse_pool_activations);
   const uint32_t main = model.add_graph(graph.name().empty() ? "main" : graph.name());

@@ -73,6 +73,7 @@ Result<bool> crop_conv_transpose(Rewriter& r, Operation* op) {
   edited.pads.clear(), edited.output_sizes.clear(), edited.output_padding.clear();
   edited.auto_pad = AutoPad::Explicit;
   std::vector<int64_t> begin, end;
+  bool crops = false;
   for (const TransposedDim& w : windows) {
     const int64_t reach = (w.input - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
     const int64_t more = std::max<int64_t>(0, w.pad_begin + w.output - reach);
@@ -82,7 +83,11 @@ Result<bool> crop_conv_transpose(Rewriter& r, Operation* op) {
     edited.output_padding.push_back(more);
     begin.push_back(w.pad_begin);
     end.push_back(w.pad_begin + w.output);
+    crops = crops || w.pad_begin != 0 || reach + more != w.output;
   }
+  // Filters that stay dilated, since they are no constants, fit no scheme; there is nothing to
+  // crop.
+  if (!crops) return false;
   const FusedActivation taken = take_activation<ConvTransposeAttrs>(plain);
   Replacement p(r, op);
   Tensor* y = activated(p, p.op(OpKind::ConvTranspose, op->inputs(), std::move(plain)), taken);

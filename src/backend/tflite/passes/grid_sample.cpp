@@ -1,5 +1,6 @@
 // Sampling at computed coordinates: pixels gathered from the flattened image, weighted and added.
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {
@@ -42,6 +43,7 @@ Result<bool> expand_grid_sample(Rewriter& r, Operation* op) {
     return false;
   if (attrs.mode == ResizeMode::Cubic || attrs.padding == BorderMode::Reflection) return false;
   const int64_t n = (*x)[0], c = (*x)[1], h = (*x)[2], w = (*x)[3];
+  if (n > kMostTableEntries) return false;
   Replacement p(r, op);
   Tensor* pixels = p.sized(p.transpose(op->input(0), {0, 2, 3, 1}), {n * h * w, c});
   const auto columns = taps(p, pixel_coordinates(p, op->input(1), 0, w, attrs), w, attrs.mode);
@@ -70,6 +72,7 @@ Result<bool> expand_affine_grid(Rewriter& r, Operation* op) {
     return false;
   const bool align = op->attrs_as<AffineGridAttrs>().align_corners;
   const int64_t h = (*out)[1], w = (*out)[2];
+  if (!fits_table(h, w)) return false;
   const auto coordinate = [align](int64_t i, int64_t size) {
     const auto n = static_cast<double>(size), k = static_cast<double>(i);
     if (!align) return (2 * k + 1) / n - 1;

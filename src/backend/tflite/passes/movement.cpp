@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "ops/value.h"
 #include "passes/replacement.h"
 
@@ -69,6 +70,8 @@ Result<bool> gather_pad(Rewriter& r, Operation* op) {
   for (size_t d = 0; d < pads->size(); ++d)
     long_mirror = long_mirror || (*pads)[d].begin >= (*sizes)[d] || (*pads)[d].end >= (*sizes)[d];
   if (mode == PadMode::Constant || (mode == PadMode::Reflect && !long_mirror)) return false;
+  for (const int64_t size : static_shape(op->output()).value_or(*sizes))
+    if (size > kMostTableEntries) return false;
   Replacement p(r, op);
   Tensor* x = op->input(0);
   for (size_t d = 0; d < pads->size(); ++d) {
@@ -100,6 +103,7 @@ Result<bool> order_depth(Rewriter& r, Operation* op) {
   const auto sizes = static_shape(op->input(0));
   if (attrs.order != DepthOrder::Crd || attrs.layout != Layout::ChannelsLast || !sizes)
     return false;
+  if (!fits_table(attrs.block * attrs.block, sizes->back())) return false;
   if (has_quant(op)) return false;
   const int64_t blocks = attrs.block * attrs.block, channels = sizes->back() / blocks;
   std::vector<int64_t> indices;
@@ -117,6 +121,7 @@ Result<bool> order_space(Rewriter& r, Operation* op) {
   const auto sizes = static_shape(op->input(0));
   if (attrs.order != DepthOrder::Crd || attrs.layout != Layout::ChannelsLast || !sizes)
     return false;
+  if (!fits_table(attrs.block * attrs.block, sizes->back())) return false;
   if (has_quant(op)) return false;
   const int64_t blocks = attrs.block * attrs.block, channels = sizes->back();
   std::vector<int64_t> indices;
@@ -142,6 +147,7 @@ Result<bool> gather_shuffle(Rewriter& r, Operation* op) {
   const size_t lead = x->size() - 1;
   if (middle->size() <= x->size() || !std::equal(x->begin(), x->end() - 1, middle->begin()))
     return false;
+  if (x->back() > kMostTableEntries) return false;
   for (size_t d = 0; d < lead; ++d)
     if ((*perm)[d] != static_cast<int64_t>(d)) return false;
   // The index of the element that each element of the result reads.
@@ -198,6 +204,8 @@ Result<bool> positive_indices(Rewriter& r, Operation* op) {
   if (std::none_of(indices->begin(), indices->end(), [](int64_t i) { return i < 0; })) return false;
   std::vector<int64_t> moved = *indices;
   for (int64_t& i : moved) i += i < 0 ? size.size() : 0;
+  // An index outside the axis stays as it is: no sum makes it right, and the run says so.
+  if (std::any_of(moved.begin(), moved.end(), [](int64_t i) { return i < 0; })) return false;
   Tensor* constant = r.graph().add_constant<int64_t>("", *op->input(1)->shape(), moved);
   r.set_operand(op, 1, constant);
   return true;
@@ -227,7 +235,7 @@ Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
 // gather_elements along an axis: flat indices into the flattened tensor.
 Result<bool> expand_gather_elements(Rewriter& r, Operation* op) {
   const auto from = static_shape(op->input(0)), to = static_shape(op->output());
-  if (!from || !to || has_quant(op)) return false;
+  if (!from || !to || has_quant(op) || !fits_table(*to)) return false;
   const auto axis =
       static_cast<size_t>(positive_axis(op->attrs_as<GatherAttrs>().axis, from->size()));
   std::vector<int64_t> stride(from->size(), 1);
@@ -272,6 +280,7 @@ Result<bool> expand_trilu(Rewriter& r, Operation* op) {
   const auto offset =
       op->input(1) == nullptr ? std::optional<double>(0) : scalar_value(op->input(1));
   if (!sizes || sizes->size() < 2 || !offset || !is_plain(op)) return false;
+  if (!fits_table(std::span(*sizes).last(2))) return false;
   const bool upper = op->attrs_as<TriluAttrs>().upper;
   const int64_t rows = (*sizes)[sizes->size() - 2], columns = sizes->back();
   const auto k = static_cast<int64_t>(*offset);

@@ -3,6 +3,7 @@
 
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/spectrum.h"
+#include "backend/tflite/passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {
@@ -91,7 +92,7 @@ Result<bool> arg_from_behind(Rewriter& r, Operation* op) {
   if (!attrs.select_last || has_quant(op) || !rank) return false;
   const int64_t axis = positive_axis(attrs.axis, *rank);
   const Dim size = (*op->input(0)->shape())[static_cast<size_t>(axis)];
-  if (!size.is_static()) return false;
+  if (!size.is_static() || size.size() > kMostTableEntries) return false;
   Replacement p(r, op);
   std::vector<int64_t> indices;
   for (int64_t i = size.size(); i-- > 0;) indices.push_back(i);

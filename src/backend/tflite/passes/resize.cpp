@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "ops/resize_taps.h"
 #include "passes/replacement.h"
 
@@ -134,6 +135,12 @@ Result<bool> lower_resize(Rewriter& r, Operation* op) {
   const auto plan = plan_of(op);
   if (!plan) return false;
   const auto& attrs = op->attrs_as<ResizeAttrs>();
+  for (const size_t d : plan->changed) {
+    const ResizeAxis& axis = plan->axes[d];
+    // Images of some thousand pixels a side are real.
+    const bool nearest = attrs.mode == ResizeMode::Nearest;
+    if (!fits_table(axis.output, nearest ? 1 : axis.input / 4)) return false;
+  }
   Replacement p(r, op);
   if (const auto coordinates = operator_for(op, *plan)) {
     ResizeAttrs form = operator_form(attrs.mode, *coordinates);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "ops/convert.h"
 #include "passes/replacement.h"
 
@@ -109,7 +110,7 @@ Result<bool> expand_scatter_nd(Rewriter& r, Operation* op) {
 Result<bool> expand_scatter_elements(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ScatterElementsAttrs>();
   const auto shape = static_shape(op->input(0)), updates = static_shape(op->input(1));
-  if (!is_plain(op) || !shape || !updates || shape->empty()) return false;
+  if (!is_plain(op) || !shape || !updates || shape->empty() || !fits_table(*updates)) return false;
   const auto axis = static_cast<size_t>(positive_axis(attrs.axis, shape->size()));
   std::vector<int64_t> stride(shape->size(), 1);
   for (size_t d = shape->size(); d-- > 1;) stride[d - 1] = stride[d] * (*shape)[d];
@@ -142,6 +143,7 @@ Result<bool> expand_gather_nd(Rewriter& r, Operation* op) {
   if (batch == 0 || has_quant(op) || !index || !shape || batch >= index->size()) return false;
   std::vector<int64_t> sizes = *index;
   sizes.back() = static_cast<int64_t>(batch);
+  if (!fits_table(sizes)) return false;
   std::vector<int64_t> coordinates(static_cast<size_t>(count_elements(sizes)));
   int64_t inner = 1;
   for (size_t d = batch; d + 1 < index->size(); ++d) inner *= (*index)[d];

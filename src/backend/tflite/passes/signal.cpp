@@ -5,6 +5,7 @@
 
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/spectrum.h"
+#include "backend/tflite/passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {
@@ -138,6 +139,7 @@ Result<bool> expand_stft(Rewriter& r, Operation* op) {
   if (!length || *length < 1 || *length > kMaxLength) return false;
   const auto n = static_cast<int64_t>(*length);
   const int64_t frames = (*out)[1], bins = (*out)[2];
+  if (!fits_table(frames, n)) return false;
   std::vector<int32_t> indices;
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < n; ++i)

@@ -1,6 +1,7 @@
 // Convolutions and pools over two spatial dimensions with pads that are SAME or VALID; pools that
 // TFLite has no operator for.
 #include "backend/tflite/passes/windows.h"
+#include "backend/tflite/passes/tables.h"
 
 #include <algorithm>
 #include <limits>
@@ -111,6 +112,7 @@ Result<bool> pad_avg_pool(Rewriter& r, Operation* op) {
   });
   if (scheme == PaddingScheme::Valid || (scheme == PaddingScheme::Same && !attrs.count_include_pad))
     return false;
+  if (!fits_table((*windows)[0].output, (*windows)[1].output)) return false;
   Replacement p(r, op);
   Tensor* x = p.pad(op->input(0), all_pads(*windows));
   Attrs plain = op->attrs();

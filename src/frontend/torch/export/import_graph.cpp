@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::torch::exported {
@@ -124,6 +125,7 @@ std::optional<TorchValue> GraphImport::value(const Argument& argument, const Cal
 void GraphImport::run(const GraphDef& def) {
   for (const NodeDef& node : def.nodes) {
     if (program_.stopped()) return;
+    if (Status stop = check_budget(); !stop.ok()) return program_.report(std::move(stop).error());
     run_node(node);
   }
 }

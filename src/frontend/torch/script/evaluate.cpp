@@ -5,6 +5,7 @@
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/limits.h"
 #include "frontend/torch/script/nesting.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -33,6 +34,7 @@ struct Nesting {
 Result<TorchValue> Interpreter::evaluate(const Expr& expr, Frame& frame) {
   const Nesting nesting(nesting_);
   if (nesting_ > kMaxNesting) return Error(Code::TooDeep, "the program nests too deep");
+  EC_CHECK_OK(check_budget());
   switch (expr.kind) {
     case Expr::Kind::Int:
       return TorchValue(expr.integer);

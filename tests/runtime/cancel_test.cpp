@@ -1,0 +1,106 @@
+// Runs that never end: they stop when they are asked to, wherever they are.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "edgecompiler/cancel.h"
+#include "ir/text.h"
+#include "runtime/session.h"
+#include "support/budget.h"
+
+namespace ec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kForever = R"(graph @g(%x: f32[2]) -> (y = %y) {
+  %n = const i64[] splat(4611686018427387904)
+  %yes = const bool[] splat(1)
+  %y = loop(%n, %yes, %x) {num_carried=1} loc("endless" : "Loop")
+    body graph @body(%i: i64[], %c: bool[], %a: f32[2]) -> (c = %c, r = %r) {
+      %r = neg(%a)
+    }
+})";
+// 2 x 10^11 multiplications in one operation.
+constexpr std::string_view kProduct = R"(graph @g(%x: f32[6000,6000]) -> (y = %y) {
+  %y = matmul(%x, %x) loc("endless" : "MatMul")
+})";
+constexpr std::string_view kStacked = R"(graph @g(%x: f32[1000]) -> (y = %y, s = %s) {
+  %n = const i64[] splat(4611686018427387904)
+  %yes = const bool[] splat(1)
+  %y, %s = loop(%n, %yes, %x) {num_carried=1} loc("endless" : "Loop")
+    body graph @body(%i: i64[], %c: bool[], %a: f32[1000]) -> (c = %c, r = %r, s = %r) {
+      %r = neg(%a)
+    }
+})";
+
+std::unique_ptr<Session> open(std::string_view text, SessionOptions options = {}) {
+  auto graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message();
+  auto session = Session::create(std::move(*graph), options);
+  EXPECT_TRUE(session.ok()) << session.error().message();
+  return std::move(*session);
+}
+
+class Endless : public testing::TestWithParam<std::tuple<std::string_view, bool, int>> {};
+
+TEST_P(Endless, StopsWithinASecond) {
+  const auto& [text, reference, threads] = GetParam();
+  const auto session = open(text, {.threads = threads, .reference = reference});
+  const auto inputs = session->random_inputs(1);
+  ASSERT_TRUE(inputs.ok());
+  const CancelToken token;
+  const CancelScope scope(token);
+  Clock::time_point asked;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    asked = Clock::now();
+    token.cancel();
+  });
+  const auto results = session->run(*inputs);
+  const auto ended = Clock::now();
+  other.join();
+  ASSERT_FALSE(results.ok());
+  EXPECT_EQ(results.error().code(), Code::Interrupted);
+  EXPECT_EQ(results.error().diagnostic().node, "endless");
+  EXPECT_LT(std::chrono::duration<double>(ended - asked).count(), 1.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, Endless,
+                         testing::Combine(testing::Values(kForever, kProduct), testing::Bool(),
+                                          testing::Values(1, 2)));
+
+TEST(Endless, WorkAndMemoryEndALoop) {
+  const auto session = open(kStacked);
+  const auto inputs = session->random_inputs(1);
+  {
+    Budget budget({.memory = 10'000'000});
+    const BudgetScope scope(budget);
+    const auto results = session->run(*inputs);
+    ASSERT_FALSE(results.ok());
+    EXPECT_EQ(results.error().code(), Code::OutOfMemory);
+  }
+  Budget budget({.work = 10'000'000});
+  const BudgetScope scope(budget);
+  const auto results = session->run(*inputs);
+  ASSERT_FALSE(results.ok());
+  EXPECT_EQ(results.error().code(), Code::WorkLimit);
+  EXPECT_EQ(results.error().diagnostic().node, "endless");
+}
+
+TEST(Endless, ASessionRunsAgain) {
+  const auto session = open("graph @g(%x: f32[2]) -> (y = %y) {\n %y = neg(%x)\n}");
+  const auto inputs = session->random_inputs(1);
+  const CancelToken token;
+  {
+    const CancelScope scope(token);
+    token.cancel();
+    EXPECT_FALSE(session->run(*inputs).ok());
+    token.reset();
+  }
+  EXPECT_TRUE(session->run(*inputs).ok());
+}
+
+}  // namespace
+}  // namespace ec
