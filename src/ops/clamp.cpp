@@ -2,18 +2,18 @@
 
 #include <cmath>
 
+#include "ops/convert.h"
+
 namespace ec {
 
 float clip_bound(const Operation& op, size_t operand, float otherwise) {
   const Tensor* tensor = op.input(operand);
   if (tensor == nullptr) return otherwise;
-  const bool known =
-      tensor->is_constant() && tensor->dtype() == DType::F32 && tensor->type().num_elements() == 1;
-  return known ? tensor->values<float>()[0] : std::nanf("");
-}
-
-bool has_relu6_bounds(const Operation& op) {
-  return clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == kRelu6Bound;
+  float value = std::nanf("");
+  if (tensor->is_constant() && tensor->type().num_elements() == 1)
+    load<float>(ConstView{tensor->dtype(), {}, tensor->data().bytes().data()},
+                std::span(&value, 1));
+  return value;
 }
 
 std::optional<FusedClamp> fused_clamp(Activation activation, float alpha, float beta) {
@@ -32,6 +32,12 @@ std::optional<FusedClamp> fused_clamp(Activation activation, float alpha, float 
     default:
       return std::nullopt;
   }
+}
+
+std::optional<FusedClamp> fused_clamp(const Operation& op) {
+  if (op.kind() == OpKind::Relu) return FusedClamp::Relu;
+  if (op.kind() != OpKind::Clip) return std::nullopt;
+  return fused_clamp(Activation::Clip, clip_bound(op, 1, -INFINITY), clip_bound(op, 2, INFINITY));
 }
 
 }  // namespace ec

@@ -132,7 +132,7 @@ OpRule matmul(const Operation& op) {
 // relu6 and its two relatives; other bounds have no operator.
 OpRule clip(const Operation& op) {
   const float low = clip_bound(op, 1, -INFINITY), high = clip_bound(op, 2, INFINITY);
-  const bool known = fused_clamp(Activation::Clip, low, high) || (low == 0.0f && high == 1.0f);
+  const bool known = fused_clamp(op) || (low == 0.0f && high == 1.0f);
   if (!known) return no("its bounds are none of those TFLite has");
   return calibrated({kActivation, kPlain});
 }
@@ -163,7 +163,7 @@ OpRule max_pool(const Operation& op) {
 }
 
 OpRule wide_clip(const Operation& op) {
-  if (!has_relu6_bounds(op)) return no("its bounds have no operator with 16 bits");
+  if (fused_clamp(op) != FusedClamp::Relu6) return no("its bounds have no operator with 16 bits");
   return clip(op);
 }
 

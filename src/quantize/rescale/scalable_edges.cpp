@@ -12,7 +12,7 @@
 namespace ec::quantize {
 namespace {
 
-bool is_relu6(const Operation& op) { return op.kind() == OpKind::Clip && has_relu6_bounds(op); }
+bool is_relu6(const Operation& op) { return fused_clamp(op) == FusedClamp::Relu6; }
 
 template <class A>
 std::optional<FusedClamp> clamp_in(const A& attrs) {

@@ -91,18 +91,33 @@ Options minmax(OpEmitter& e) {
   return options(BuiltinOptions::MaximumMinimumOptions, CreateMaximumMinimumOptions(e.fbb()));
 }
 
+// The operator that clamps as this clip does.
+std::optional<Op> clamp_operator(const Operation& clip) {
+  if (clip_bound(clip, 1, -INFINITY) == 0.0f && clip_bound(clip, 2, INFINITY) == 1.0f)
+    return Op::RELU_0_TO_1;
+  switch (fused_clamp(clip).value_or(FusedClamp::None)) {
+    case FusedClamp::Relu:
+      return Op::RELU;
+    case FusedClamp::Relu6:
+      return Op::RELU6;
+    case FusedClamp::ReluN1To1:
+      return Op::RELU_N1_TO_1;
+    case FusedClamp::None:
+      break;
+  }
+  return std::nullopt;
+}
+
 Status emit_clip(OpEmitter& e) {
   const auto low = e.has(1) ? scalar_value(&e.input(1)) : -HUGE_VAL;
   const auto high = e.has(2) ? scalar_value(&e.input(2)) : HUGE_VAL;
   const ec::TensorType& type = e.input(0).type();
-  if (low && high && (is_float(type.dtype) || type.quant)) {
-    if (*low == 0 && std::isinf(*high)) return e.add(Op::RELU, {e.in(0)}, {e.out()}), ok_status();
-    if (*low == 0 && *high == 6) return e.add(Op::RELU6, {e.in(0)}, {e.out()}), ok_status();
-    if (*low == -1 && *high == 1) return e.add(Op::RELU_N1_TO_1, {e.in(0)}, {e.out()}), ok_status();
-    if (*low == 0 && *high == 1) return e.add(Op::RELU_0_TO_1, {e.in(0)}, {e.out()}), ok_status();
+  if (is_float(type.dtype) || type.quant) {
+    if (const auto code = clamp_operator(e.op()))
+      return e.add(*code, {e.in(0)}, {e.out()}), ok_status();
   }
-  const bool has_low = e.has(1) && !(low && std::isinf(*low));
-  const bool has_high = e.has(2) && !(high && std::isinf(*high));
+  const bool has_low = e.has(1) && low != -HUGE_VAL;
+  const bool has_high = e.has(2) && high != HUGE_VAL;
   int32_t x = e.in(0);
   const auto bound = [&](size_t i, std::optional<double> value) {
     return value ? e.number(type, *value) : e.in(i);

@@ -14,7 +14,7 @@ using Op = BuiltinOperator;
 Result<ActivationFunctionType> cell_activation(const OpEmitter& e, Activation kind, float alpha,
                                                float beta) {
   if (kind == Activation::Tanh) return ActivationFunctionType::TANH;
-  const auto code = activation_code(kind, alpha, beta);
+  const auto code = activation_code(fused_clamp(kind, alpha, beta));
   if (!code) return e.fail("an activation that is not tanh, relu, relu6 or [-1, 1]");
   return *code;
 }

@@ -23,7 +23,7 @@ Result<Target> target_of(OpEmitter& e, Activation kind, float alpha, float beta)
     const auto fused = e.graph().fuse(e.op());
     return Target{fused.activation, e.graph().tensor(fused.result)};
   }
-  const auto activation = activation_code(kind, alpha, beta);
+  const auto activation = activation_code(fused_clamp(kind, alpha, beta));
   if (!activation)
     return e.fail("a fused activation that is not relu, relu6 or [-1, 1]",
                   std::string(kPipelineHint));

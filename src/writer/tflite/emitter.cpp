@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/clamp.h"
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "ops/strided_copy.h"
@@ -26,16 +25,6 @@ Blob packed(const Blob& data, DType dtype) {
   return Blob::copy_of(std::span<const std::byte>(bytes));
 }
 
-// The activation that a relu or clip stands for.
-std::optional<ActivationFunctionType> activation_of(const Operation& op) {
-  if (op.kind() == OpKind::Relu) return ActivationFunctionType::RELU;
-  if (op.kind() != OpKind::Clip || op.input(1) == nullptr || op.input(2) == nullptr)
-    return std::nullopt;
-  const auto low = scalar_value(op.input(1)), high = scalar_value(op.input(2));
-  if (!low || !high) return std::nullopt;
-  return activation_code(Activation::Clip, static_cast<float>(*low), static_cast<float>(*high));
-}
-
 bool is_pool(OpKind kind) { return kind == OpKind::MaxPool || kind == OpKind::AvgPool; }
 
 bool takes_activation(OpKind kind, bool fuse_pools) {
@@ -56,8 +45,7 @@ bool takes_activation(OpKind kind, bool fuse_pools) {
 
 }  // namespace
 
-std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta) {
-  const std::optional<FusedClamp> clamp = fused_clamp(kind, alpha, beta);
+std::optional<ActivationFunctionType> activation_code(std::optional<FusedClamp> clamp) {
   if (!clamp) return std::nullopt;
   switch (*clamp) {
     case FusedClamp::None:
@@ -99,7 +87,7 @@ GraphEmitter::Fused GraphEmitter::fuse(const Operation& op) {
   const Operation* user = result->uses().front().op;
   if (user->input(0) != result || result->type().quant != user->output()->type().quant)
     return fused;
-  const auto activation = activation_of(*user);
+  const auto activation = activation_code(fused_clamp(*user));
   if (!activation) return fused;
   fused_.insert(user);
   return {*activation, user->output()};

@@ -9,6 +9,7 @@
 
 #include "ir/graph.h"
 #include "ops/attrs.h"
+#include "ops/clamp.h"
 #include "writer/tflite/absorb.h"
 #include "writer/tflite/file_builder.h"
 
@@ -148,7 +149,7 @@ EmitFn find_emit(OpKind kind);
 // The lowest version of the operator that takes these tensors.
 int32_t version_for_types(BuiltinOperator code, std::span<const TensorRecord* const> inputs,
                           std::span<const TensorRecord* const> outputs);
-// The activation that files have for this one; nothing when there is none.
-std::optional<ActivationFunctionType> activation_code(Activation kind, float alpha, float beta);
+// The fused activation field for this clamp; nothing where there is no clamp.
+std::optional<ActivationFunctionType> activation_code(std::optional<FusedClamp> clamp);
 
 }  // namespace ec::tflite

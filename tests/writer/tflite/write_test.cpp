@@ -186,6 +186,22 @@ TEST(TfliteWriter, QuantisedConvolutionKeepsParameters) {
             ActivationFunctionType::RELU6);
 }
 
+TEST(TfliteWriter, ClipsByTheirBounds) {
+  const auto names = [](const std::string& low, const std::string& high) {
+    return write("graph @g(%x: f32[4]) -> (y = %y) { %low = const f32[] splat(" + low +
+                 ") %high = const f32[] splat(" + high + ") %y = clip(%x, %low, %high) }")
+        .names();
+  };
+  EXPECT_EQ(names("0", "inf"), "RELU");
+  EXPECT_EQ(names("0", "6"), "RELU6");
+  EXPECT_EQ(names("-1", "1"), "RELU_N1_TO_1");
+  EXPECT_EQ(names("0", "1"), "RELU_0_TO_1");
+  EXPECT_EQ(names("0", "5"), "MAXIMUM MINIMUM");
+  EXPECT_EQ(names("0", "-inf"), "MAXIMUM MINIMUM");  // no relu: everything becomes -inf
+  EXPECT_EQ(names("-inf", "6"), "MINIMUM");
+  EXPECT_EQ(names("2", "inf"), "MAXIMUM");
+}
+
 TEST(TfliteWriter, ActivationsStayWhenSomethingElseReadsTheSum) {
   const File file = write(R"(graph @g(%x: f32[1,4]) -> (y = %y, z = %a) {
     %a = add(%x, %x)

@@ -1,4 +1,5 @@
 // Matrix products: weights as [out, in], one bias vector, at most five dimensions.
+#include "backend/tflite/passes/fused_activation.h"
 #include "backend/tflite/passes/rules.h"
 #include "passes/permute.h"
 #include "passes/replacement.h"
@@ -66,18 +67,10 @@ Result<bool> split_bias(Rewriter& r, Operation* op) {
   if (op->input(2) == nullptr && attrs.activation == Activation::None) return false;
   Replacement p(r, op);
   Attrs plain = op->attrs();
-  MatMulAttrs& edited = plain.edit<MatMulAttrs>();
-  edited.activation = Activation::None;
-  edited.act_alpha = edited.act_beta = 0;
+  const FusedActivation activation = take_activation<MatMulAttrs>(plain);
   Tensor* y = p.op(OpKind::MatMul, {op->input(0), op->input(1)}, std::move(plain));
   if (op->input(2) != nullptr) y = p.add(y, op->input(2));
-  if (attrs.activation == Activation::Relu) y = p.unary(OpKind::Relu, y);
-  if (attrs.activation == Activation::Relu6)
-    y = p.op(OpKind::Clip, {y, p.number(y, 0), p.number(y, 6)});
-  if (attrs.activation == Activation::Clip)
-    y = p.op(OpKind::Clip,
-             {y, p.number(y, double{attrs.act_alpha}), p.number(y, double{attrs.act_beta})});
-  return p.replace(y);
+  return p.replace(activated(p, y, activation));
 }
 
 // A constant left matrix with transposed weights on the right is what remains for transpose_a with
@@ -147,13 +140,7 @@ Result<bool> split_gemm(Rewriter& r, Operation* op) {
                                .alpha = attrs.alpha});
   if (op->input(2) != nullptr && attrs.beta != 0)
     y = p.add(y, attrs.beta == 1 ? op->input(2) : p.mul(op->input(2), double{attrs.beta}));
-  if (attrs.activation == Activation::Relu) y = p.unary(OpKind::Relu, y);
-  if (attrs.activation == Activation::Relu6)
-    y = p.op(OpKind::Clip, {y, p.number(y, 0), p.number(y, 6)});
-  if (attrs.activation == Activation::Clip)
-    y = p.op(OpKind::Clip,
-             {y, p.number(y, double{attrs.act_alpha}), p.number(y, double{attrs.act_beta})});
-  return p.replace(y);
+  return p.replace(activated(p, y, {attrs.activation, attrs.act_alpha, attrs.act_beta}));
 }
 
 constexpr RewriteRule kRules[] = {
