@@ -5,9 +5,12 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "ops/kernel.h"
+#include "ops/op_def.h"
 #include "runtime/executor.h"
+#include "runtime/prepared_op.h"
 
 namespace ec {
 namespace {
@@ -123,11 +126,7 @@ void check(const Case& c) {
   }
 }
 
-void check_all(const std::vector<Case>& cases) {
-  for (const Case& c : cases) check(c);
-}
-
-TEST(FastKernels, Unary) {
+std::vector<Case> unary_cases() {
   std::vector<Case> cases;
   const auto one = [&](OpKind kind, Attrs attrs = {}) {
     cases.push_back({std::string(op_name(kind)), kind, {x({3, 37})}, std::move(attrs)});
@@ -146,10 +145,10 @@ TEST(FastKernels, Unary) {
   cases.push_back({"clip", OpKind::Clip, {x({50}), w({}), positive({}, true)}});
   cases.push_back({"clip_low", OpKind::Clip, {x({50}), w({}), none()}});
   cases.push_back({"clip_high", OpKind::Clip, {x({50}), none(), w({})}});
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Binary) {
+std::vector<Case> binary_cases() {
   std::vector<Case> cases;
   for (const OpKind kind :
        {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Div, OpKind::Min, OpKind::Max}) {
@@ -160,7 +159,11 @@ TEST(FastKernels, Binary) {
         {name + "_channel", kind, {positive({2, 3, 17}, false), positive({3, 1}, false)}});
     cases.push_back({name + "_scalar", kind, {positive({}, true), positive({5, 7}, false)}});
   }
-  check_all(cases);
+  for (const float exponent : {2.0f, 1.0f, -1.0f}) {
+    const In power{{}, true, false, {}, exponent, exponent};
+    cases.push_back({"power", OpKind::Pow, {positive({5, 7}, false), power}});
+  }
+  return cases;
 }
 
 ConvAttrs conv_attrs(Sizes strides, Sizes pads, int64_t groups, Layout layout,
@@ -185,7 +188,7 @@ Sizes image(Layout layout, Sizes sizes) {
   return last;
 }
 
-TEST(FastKernels, Conv) {
+std::vector<Case> conv_cases() {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
     const std::string name = layout == Layout::ChannelsFirst ? "nchw " : "nhwc ";
@@ -263,10 +266,10 @@ TEST(FastKernels, Conv) {
                    conv_attrs({1, 1}, {0, 0, 0, 0}, 1, Layout::ChannelsFirst),
                    1,
                    false});
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, MatMul) {
+std::vector<Case> matmul_cases() {
   std::vector<Case> cases;
   const auto one = [&](std::string name, std::vector<In> inputs, MatMulAttrs attrs = {}) {
     cases.push_back({std::move(name), OpKind::MatMul, std::move(inputs), attrs});
@@ -291,10 +294,10 @@ TEST(FastKernels, MatMul) {
     one("form " + std::to_string(form), {x(a), x(b)}, attrs);
     one("constant, form " + std::to_string(form), {x(a), w(b), w({19})}, attrs);
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Gemm) {
+std::vector<Case> gemm_cases() {
   std::vector<Case> cases;
   for (int form = 0; form < 4; ++form) {
     GemmAttrs attrs;
@@ -313,14 +316,14 @@ TEST(FastKernels, Gemm) {
     cases.push_back({name + " row", OpKind::Gemm, {x(a), x(b), w({1, 19})}, attrs});
     cases.push_back({name + " none", OpKind::Gemm, {x(a), x(b)}, attrs});
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Einsum) {
+std::vector<Case> einsum_cases() {
   const auto one = [](std::string equation, Sizes a, Sizes b, bool fast = true) {
     return Case{equation, OpKind::Einsum, {x(a), x(b)}, EinsumAttrs{.equation = equation}, 1, fast};
   };
-  check_all({
+  return {
       one("ij,jk->ik", {5, 7}, {7, 9}),
       one("bct,bcs->bts", {2, 6, 5}, {2, 6, 7}),
       one("bts, bcs -> bct", {2, 5, 7}, {2, 6, 7}),
@@ -332,10 +335,10 @@ TEST(FastKernels, Einsum) {
       one("ij,ij->i", {5, 7}, {5, 7}),
       one("ij,ij->ij", {5, 7}, {5, 7}, false),
       one("ijk,jl->ilk", {5, 7, 3}, {7, 4}, false),
-  });
+  };
 }
 
-TEST(FastKernels, Pool) {
+std::vector<Case> pool_cases() {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
     for (const OpKind kind : {OpKind::MaxPool, OpKind::AvgPool}) {
@@ -361,10 +364,10 @@ TEST(FastKernels, Pool) {
     for (const OpKind kind : {OpKind::GlobalAvgPool, OpKind::GlobalMaxPool})
       cases.push_back({"global", kind, {x(image(layout, {2, 19, 7, 5}))}, global});
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Reduce) {
+std::vector<Case> reduce_cases() {
   std::vector<Case> cases;
   for (const OpKind kind : {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax}) {
     cases.push_back({"last", kind, {x({2, 3, 40}), ints({-1})}});
@@ -375,11 +378,11 @@ TEST(FastKernels, Reduce) {
     cases.push_back({"all", kind, {x({5, 33})}});
     cases.push_back({"apart", kind, {x({5, 3, 6}), ints({0, 2})}, {}, 1, false});
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Movement) {
-  check_all({
+std::vector<Case> movement_cases() {
+  return {
       {"transpose", OpKind::Transpose, {x({2, 3, 4, 5})}, TransposeAttrs{.perm = {0, 2, 3, 1}}},
       {"reverse", OpKind::Transpose, {x({2, 3, 40})}, TransposeAttrs{.perm = {2, 1, 0}}},
       {"concat", OpKind::Concat, {x({2, 3, 4}), x({2, 5, 4}), x({2, 1, 4})}, AxisAttrs{.axis = 1}},
@@ -393,10 +396,10 @@ TEST(FastKernels, Movement) {
       {"pad", OpKind::Pad, {x({2, 3, 4}), ints({0, 1, 2, 1, 0, 3}), w({})}},
       {"pad axes", OpKind::Pad, {x({2, 3, 4}), ints({1, 2}), none(), ints({-1})}},
       {"gather", OpKind::Gather, {x({3, 7, 4}), ints({6, -7, 0, 3})}, GatherAttrs{.axis = 1}},
-  });
+  };
 }
 
-TEST(FastKernels, Normalisation) {
+std::vector<Case> normalisation_cases() {
   std::vector<Case> cases;
   for (const OpKind kind : {OpKind::Softmax, OpKind::LogSoftmax})
     cases.push_back({"softmax", kind, {x({3, 5, 37})}, AxisAttrs{.axis = 2}});
@@ -429,10 +432,10 @@ TEST(FastKernels, Normalisation) {
     group.groups = 3;
     cases.push_back({"group norm", OpKind::GroupNorm, {x(shape), w({12}), x({12})}, group});
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Resize) {
+std::vector<Case> resize_cases() {
   std::vector<Case> cases;
   for (const ResizeMode mode : {ResizeMode::Nearest, ResizeMode::Linear, ResizeMode::Cubic}) {
     for (const CoordinateMode coordinates :
@@ -456,10 +459,10 @@ TEST(FastKernels, Resize) {
                        attrs});
     }
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, BlockRearrangement) {
+std::vector<Case> block_cases() {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::ChannelsFirst, Layout::ChannelsLast}) {
     for (const DepthOrder order : {DepthOrder::Dcr, DepthOrder::Crd}) {
@@ -473,17 +476,17 @@ TEST(FastKernels, BlockRearrangement) {
                        SpaceToDepthAttrs{.block = 2, .order = order, .layout = layout}});
     }
   }
-  check_all(cases);
+  return cases;
 }
 
-TEST(FastKernels, Attention) {
+std::vector<Case> attention_cases() {
   AttentionAttrs heads;
   heads.q_heads = 4;
   heads.kv_heads = 2;
   AttentionAttrs causal = heads;
   causal.causal = true;
   causal.scale = 0.3f;
-  check_all({
+  return {
       {"heads first", OpKind::Attention, {x({2, 3, 5, 8}), x({2, 3, 7, 8}), x({2, 3, 7, 6})}},
       {"grouped", OpKind::Attention, {x({2, 4, 5, 8}), x({2, 2, 7, 8}), x({2, 2, 7, 6})}},
       {"many queries", OpKind::Attention, {x({1, 2, 300, 4}), x({1, 2, 19, 4}), x({1, 2, 19, 4})}},
@@ -493,10 +496,10 @@ TEST(FastKernels, Attention) {
       {"mask per head",
        OpKind::Attention,
        {x({2, 3, 5, 8}), x({2, 3, 7, 8}), x({2, 3, 7, 6}), x({2, 3, 1, 7})}},
-  });
+  };
 }
 
-TEST(FastKernels, Recurrent) {
+std::vector<Case> recurrent_cases() {
   std::vector<Case> cases;
   for (const Direction direction :
        {Direction::Forward, Direction::Reverse, Direction::Bidirectional}) {
@@ -523,7 +526,43 @@ TEST(FastKernels, Recurrent) {
                      attrs,
                      2});
   }
-  check_all(cases);
+  return cases;
+}
+
+struct Family {
+  const char* name;
+  std::vector<Case> (*cases)();
+};
+
+const Family kFamilies[] = {
+    {"Unary", unary_cases},         {"Binary", binary_cases},
+    {"Conv", conv_cases},           {"MatMul", matmul_cases},
+    {"Gemm", gemm_cases},           {"Einsum", einsum_cases},
+    {"Pool", pool_cases},           {"Reduce", reduce_cases},
+    {"Movement", movement_cases},   {"Normalisation", normalisation_cases},
+    {"Resize", resize_cases},       {"BlockRearrangement", block_cases},
+    {"Attention", attention_cases}, {"Recurrent", recurrent_cases},
+};
+
+class FastKernels : public testing::TestWithParam<Family> {};
+
+TEST_P(FastKernels, EqualTheReference) {
+  for (const Case& c : GetParam().cases()) check(c);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FastKernels, testing::ValuesIn(kFamilies),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+// check() fails where a case finds no fast kernel, so that each row of the table is shown to serve.
+TEST(FastKernelTable, EveryRowHasACase) {
+  std::set<OpKind> shown = {OpKind::Quantize, OpKind::Dequantize};  // quantize_kernels_test.cpp
+  for (const Family& family : kFamilies)
+    for (const Case& c : family.cases()) {
+      if (c.fast) shown.insert(c.kind);
+      EXPECT_TRUE(has_fast_kernel(c.kind)) << c.name;
+    }
+  for (const OpDef* def : all_ops())
+    EXPECT_EQ(has_fast_kernel(def->kind), shown.contains(def->kind)) << def->name;
 }
 
 }  // namespace
