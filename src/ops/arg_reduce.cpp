@@ -148,15 +148,16 @@ Status infer_top_k(InferContext& ctx) {
 
 EC_OP_DEF(ArgMax, .signature = "(x) -> indices",
           .summary = "Index of the largest element along an axis, the first or last of equals.",
-          .infer = infer_arg, .reference = arg_extreme<true>, .layout = LayoutRule::AxisAttr);
+          .infer = infer_arg, .reference = arg_extreme<true>, .quant = QuantRule::Compared,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(ArgMin, .signature = "(x) -> indices",
           .summary = "Index of the smallest element along an axis, the first or last of equals.",
-          .infer = infer_arg, .reference = arg_extreme<false>, .layout = LayoutRule::AxisAttr);
+          .infer = infer_arg, .reference = arg_extreme<false>, .quant = QuantRule::Compared,
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(TopK, .signature = "(x, k) -> (values, indices)",
           .summary =
               "The k largest or smallest elements along an axis in order, with their "
               "indices; equal elements by index.",
-          .infer = infer_top_k, .reference = top_k, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .infer = infer_top_k, .reference = top_k, .quant = QuantRule::SameAsInput);
 
 }  // namespace ec::ops

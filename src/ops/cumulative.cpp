@@ -84,11 +84,11 @@ EC_OP_DEF(CumSum, .signature = "(x, axis) -> y",
           .summary =
               "Running sum along an axis, with or without the element itself, from either "
               "end.",
-          .infer = infer_cumulative, .reference = cumulate<SumFn>, .layout = LayoutRule::AxisAttr);
+          .infer = infer_cumulative, .reference = cumulate<SumFn>);
 EC_OP_DEF(CumProd, .signature = "(x, axis) -> y",
           .summary =
               "Running product along an axis, with or without the element itself, from "
               "either end.",
-          .infer = infer_cumulative, .reference = cumulate<ProdFn>, .layout = LayoutRule::AxisAttr);
+          .infer = infer_cumulative, .reference = cumulate<ProdFn>);
 
 }  // namespace ec::ops

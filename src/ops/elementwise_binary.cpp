@@ -382,15 +382,15 @@ EC_PAIR_OP(
     BitShift, kPlain, infer_pair<kIntegers>, bit_shift, Never,
     "a shifted by b bits; right shifts keep the sign, shifts beyond the width leave only it.");
 EC_INTEGER_PAIR_OP(Equal, kSwaps, (infer_compare<kAnything, known_equal>), compare<EqualFn>,
-                   quantized::equal, Never, "True where a equals b.");
+                   quantized::equal, Compared, "True where a equals b.");
 EC_INTEGER_PAIR_OP(Less, kPlain, (infer_compare<kNumbers, known_lt>), compare<LessFn>,
-                   quantized::less, Never, "True where a is less than b.");
+                   quantized::less, Compared, "True where a is less than b.");
 EC_INTEGER_PAIR_OP(LessOrEqual, kPlain, (infer_compare<kNumbers, known_le>), compare<LessOrEqualFn>,
-                   quantized::less_or_equal, Never, "True where a is at most b.");
+                   quantized::less_or_equal, Compared, "True where a is at most b.");
 EC_INTEGER_PAIR_OP(Greater, kPlain, (infer_compare<kNumbers, known_gt>), compare<GreaterFn>,
-                   quantized::greater, Never, "True where a is greater than b.");
+                   quantized::greater, Compared, "True where a is greater than b.");
 EC_INTEGER_PAIR_OP(GreaterOrEqual, kPlain, (infer_compare<kNumbers, known_ge>),
-                   compare<GreaterOrEqualFn>, quantized::greater_or_equal, Never,
+                   compare<GreaterOrEqualFn>, quantized::greater_or_equal, Compared,
                    "True where a is at least b.");
 #undef EC_PAIR_OP
 #undef EC_INTEGER_PAIR_OP

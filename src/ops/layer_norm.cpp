@@ -278,7 +278,7 @@ EC_OP_DEF(RmsNorm, .signature = "(x, scale?) -> y",
 EC_OP_DEF(LpNorm, .signature = "(x) -> y",
           .summary = "x divided by its L1 or L2 norm along an axis; 0 where the norm is 0.",
           .infer = infer_lp_norm, .reference = lp_norm, .quantized = quantized::lp_norm,
-          .quant = QuantRule::Free, .layout = LayoutRule::AxisAttr);
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Lrn, .signature = "(x) -> y",
           .summary =
               "x / (bias + alpha / size * sum of squares over size neighbouring channels) ^ "

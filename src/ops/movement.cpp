@@ -378,7 +378,7 @@ EC_OP_DEF(Transpose, .signature = "(x) -> y",
               "Dimension i of the result is dimension perm[i] of x; without perm the order "
               "is reversed.",
           .infer = infer_transpose, .reference = transpose, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(Concat, .signature = "(inputs...) -> y",
           .summary = "The inputs one after another along axis.", .infer = infer_concat,
           .reference = concat, .quantized = quantized::concat, .quant = QuantRule::SameAsInput,

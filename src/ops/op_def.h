@@ -16,21 +16,23 @@ namespace ec {
 class InferContext;
 class KernelContext;
 
-// How quantisation treats the op.
+// Where quantisation takes the result's scale and zero point from. The rules of targets
+// (quantize/target/target_spec.h) start from here and add what only they know.
 enum class QuantRule : uint8_t {
-  Never,        // stays in float (or is no arithmetic on real numbers: shapes, indices, logic)
-  Free,         // input and output each have parameters of their own
-  SameAsInput,  // output has the parameters of the (first) input: data movement, max pooling
-  WeightedSum,  // activations x weights: bias scale = input scale x weight scale
-  FixedOutput,  // the output's parameters are fixed by the op (softmax, sigmoid, tanh)
+  Never,        // is never quantised: stays in float, or has nothing to do with real numbers
+  Free,         // parameters of its own, from the range of the result
+  SameAsInput,  // those of the operand that elements are taken from: data movement, max pooling
+  WeightedSum,  // as Free; activations x weights, and bias scale = input scale x weight scale
+  FixedOutput,  // prescribed, because the result's range is known (softmax, sigmoid, tanh)
+  Compared,     // none: reads real numbers and gives truth values or indices
 };
 
-// How the layout pass treats the op.
+// How transposes move over the op (passes/permute.h) and what the layout pass does with it.
 enum class LayoutRule : uint8_t {
-  Agnostic,      // element-wise: any permutation passes through
-  FollowsInput,  // has a channels-first/last attribute and computes in either (conv, pool, resize)
-  AxisAttr,      // works along axes given by attributes or operands that can be permuted
-  Fixed,         // the order of dimensions is part of the meaning
+  Agnostic,      // element by element: any permutation passes through
+  FollowsInput,  // computes in the order that its `layout` attribute names (conv, pool)
+  AxisAttr,      // names axes by attributes or operands, which are rewritten
+  Fixed,         // reads and gives the order it was written for: no transpose moves over it
 };
 
 struct OpTraits {

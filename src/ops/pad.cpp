@@ -258,6 +258,6 @@ EC_OP_DEF(Pad, .signature = "(x, pads, value?, axes?) -> y",
 EC_OP_DEF(CenterCropPad, .signature = "(x, shape) -> y",
           .summary = "Crops or pads with zeros to the given sizes, keeping the centre.",
           .infer = infer_center_crop_pad, .reference = center_crop_pad,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -396,7 +396,7 @@ EC_OP_DEF(DynamicQuantize, .signature = "(x) -> (y, scale, zero_point)",
               "Quantises to u8 with the scale and zero point of the tensor's own range, "
               "widened to hold 0.",
           .infer = infer_dynamic_quantize, .reference = dynamic_quantize,
-          .layout = LayoutRule::Agnostic);
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(
     FakeQuant, .signature = "(x) -> y",
     .summary = "x rounded to the nearest of 2^num_bits equal steps over a range, kept as a float.",

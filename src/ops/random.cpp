@@ -204,6 +204,6 @@ EC_OP_DEF(Dropout, .signature = "(x, ratio?, training?) -> (y, mask?)",
               "x itself, unless training: then elements are zeroed with probability ratio "
               "and the others scaled by 1 / (1 - ratio).",
           .traits = {.random = true}, .infer = infer_dropout, .reference = dropout,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Agnostic);
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

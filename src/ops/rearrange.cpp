@@ -257,7 +257,7 @@ Status dynamic_update_slice(KernelContext& ctx) {
 
 EC_OP_DEF(Reverse, .signature = "(x) -> y",
           .summary = "The elements in opposite order along the given axes.", .infer = infer_reverse,
-          .reference = reverse, .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .reference = reverse, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(
     SpaceToBatch, .signature = "(x, block_shape, pads) -> y",
     .summary =

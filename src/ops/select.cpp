@@ -289,7 +289,7 @@ EC_OP_DEF(NonZero, .signature = "(x) -> y",
 EC_OP_DEF(Compress, .signature = "(x, condition) -> y",
           .summary = "The entries of x along axis, or its elements, where condition is true.",
           .infer = infer_compress, .reference = compress, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(Unique, .signature = "(x) -> (y, indices?, inverse?, counts?)",
           .summary =
               "The different elements of x, or entries along axis, with where they occur "

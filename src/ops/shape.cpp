@@ -285,15 +285,15 @@ EC_OP_DEF(Flatten, .signature = "(x) -> y",
 EC_OP_DEF(Squeeze, .signature = "(x, axes?) -> y",
           .summary = "Removes the listed dimensions of size 1, or all such when none are listed.",
           .traits = {.view = true}, .infer = infer_squeeze, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Unsqueeze, .signature = "(x, axes) -> y",
           .summary = "Inserts dimensions of size 1 at the listed positions of the result.",
           .traits = {.view = true}, .infer = infer_unsqueeze, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Expand, .signature = "(x, shape) -> y",
           .summary = "x repeated to the broadcast of its shape and the given one.",
           .infer = infer_expand, .reference = expand, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::Fixed);
+          .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Shape, .signature = "(x) -> y",
           .summary = "The dimensions [start, end) of x as an i64 list.", .infer = infer_shape,
           .reference = shape);

@@ -149,7 +149,7 @@ EC_OP_DEF(
     .summary = "softmax of 8-bit numbers with a 16-bit result: scale 1/65536, zero point -32768.",
     .infer = infer_softmax_i16, .reference = quantized::softmax_i16,
     .quantized = quantized::softmax_i16, .quant = QuantRule::FixedOutput,
-    .layout = LayoutRule::AxisAttr);
+    .layout = LayoutRule::Fixed);
 EC_OP_DEF(LogSoftmax, .signature = "(x) -> y", .summary = "log(softmax(x)) along an axis.",
           .infer = infer_softmax, .reference = run_softmax<Form::LogSoftmax>,
           .quantized = quantized::log_softmax, .quant = QuantRule::FixedOutput,

@@ -1,6 +1,6 @@
 // Operations on permuted operands: for an operation f and a permutation p, the operation g with
 // transpose(f(x), p) = g(transpose(x, p)). Both the transpose pass and the layout pass move
-// transposes with it.
+// transposes with it. Which operations have such a g is in the op table (OpDef::layout).
 #pragma once
 
 #include "passes/shapes.h"

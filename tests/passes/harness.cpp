@@ -138,6 +138,14 @@ Outcome expect_kinds(std::string_view text, std::string_view pipeline, std::stri
   return outcome;
 }
 
+Outcome expect_text(std::string_view text, std::string_view pipeline, std::string_view expected,
+                    RunOptions options) {
+  Outcome outcome = optimise(text, pipeline, options);
+  const std::string whole = outcome.text();
+  EXPECT_EQ(whole.substr(whole.find('\n') + 1), expected);
+  return outcome;
+}
+
 std::string Outcome::text() const { return print(*after, ConstantText::Elide); }
 
 Outcome optimise(std::unique_ptr<Graph> graph, std::string_view pipeline, RunOptions options) {

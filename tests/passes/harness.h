@@ -48,6 +48,11 @@ void expect_same_results(const Graph& before, const Graph& after, RunOptions opt
 Outcome expect_kinds(std::string_view text, std::string_view pipeline, std::string_view expected,
                      RunOptions options = {});
 
+// As optimise(), and expects the whole result as text: operands, attributes and types as well as
+// kinds. Constants are shortened as in dumps; the line with the version of the form is left out.
+Outcome expect_text(std::string_view text, std::string_view pipeline, std::string_view expected,
+                    RunOptions options = {});
+
 int count_kind(const Graph& graph, OpKind kind);
 
 }  // namespace ec::test

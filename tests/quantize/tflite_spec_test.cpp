@@ -1,10 +1,8 @@
 // TFLite's rules: every operation that they call integer has a kernel that computes it here.
 #include "backend/tflite/integer_rules.h"
 
-#include <cmath>
 #include <set>
 
-#include "ops/clamp.h"
 #include "ops/kernel.h"
 #include "ops/op_def.h"
 #include "quantize/quantized_text.h"
@@ -167,32 +165,48 @@ TEST(TfliteSpec, OnlyListedOperationsAreInteger) {
   }
 }
 
-TEST(FusedClamp, IsWhatKernelsAndFilesKnow) {
-  EXPECT_EQ(fused_clamp(Activation::None, 0, 0), FusedClamp::None);
-  EXPECT_EQ(fused_clamp(Activation::Relu, 0, 0), FusedClamp::Relu);
-  EXPECT_EQ(fused_clamp(Activation::Relu6, 0, 0), FusedClamp::Relu6);
-  EXPECT_EQ(fused_clamp(Activation::Clip, 0, 6), FusedClamp::Relu6);
-  EXPECT_EQ(fused_clamp(Activation::Clip, -1, 1), FusedClamp::ReluN1To1);
-  EXPECT_EQ(fused_clamp(Activation::Clip, 0, INFINITY), FusedClamp::Relu);
-  EXPECT_EQ(fused_clamp(Activation::Clip, 0, -INFINITY), std::nullopt);
-  EXPECT_EQ(fused_clamp(Activation::Clip, 0, 1), std::nullopt);
-  EXPECT_EQ(fused_clamp(Activation::Clip, -INFINITY, 6), std::nullopt);
-  EXPECT_EQ(fused_clamp(Activation::Clip, NAN, 6), std::nullopt);
-  EXPECT_EQ(fused_clamp(Activation::Sigmoid, 0, 0), std::nullopt);
+ResultRule expected_result(QuantRule rule) {
+  switch (rule) {
+    case QuantRule::Free:
+    case QuantRule::WeightedSum:
+      return ResultRule::Calibrated;
+    case QuantRule::SameAsInput:
+      return ResultRule::SameScale;
+    case QuantRule::FixedOutput:
+      return ResultRule::Fixed;
+    case QuantRule::Compared:
+    case QuantRule::Never:
+      return ResultRule::Plain;
+  }
+  return ResultRule::Plain;
 }
 
-// An upper bound of minus infinity is no relu: such a layer stays in floating point.
-TEST(FusedClamp, DecidesWhetherALayerIsInteger) {
-  for (const auto& [bounds, integer] :
-       {std::pair("act_alpha=0, act_beta=6", true), std::pair("act_alpha=0, act_beta=-inf", false),
-        std::pair("act_alpha=0, act_beta=2", false)}) {
-    const auto graph = test::graph_from(
-        "graph @g(%x: f32[1,4,4,4]) -> (y = %y) {\n  %w = const f32[5,3,3,4] splat(0)\n"
-        "  %y = conv(%x, %w) {layout=nhwc, activation=clip, " +
-        std::string(bounds) + "}\n}");
-    EXPECT_EQ(tflite_spec().describe(*graph->topological()[0], Width::Narrow).integer, integer)
-        << bounds;
-  }
+// The op table says how results get their parameters; the spec says the rest.
+TEST(TfliteSpec, EveryRuleFollowsTheOpTable) {
+  for (const TargetSpec* spec : {&tflite_spec(), &coral_spec()})
+    for (const Width width : {Width::Narrow, Width::Wide})
+      for (const char* body : kCases) {
+        const auto graph = test::graph_from(kOperands + std::string(body) + "\n}");
+        for (const Operation* op : graph->topological()) {
+          const OpRule rule = spec->describe(*op, width);
+          if (!rule.integer) continue;
+          const QuantRule table = op->def().quant;
+          EXPECT_EQ(rule.result, expected_result(table)) << body;
+          EXPECT_EQ(rule.fixed.has_value(), table == QuantRule::FixedOutput) << body;
+          const bool weighted = std::ranges::count(rule.operands, OperandRole::Weights) > 0;
+          EXPECT_TRUE(!weighted || table == QuantRule::WeightedSum) << body;
+          EXPECT_TRUE(!rule.moves_data || table == QuantRule::SameAsInput) << body;
+        }
+      }
+  for (const Width width : {Width::Narrow, Width::Wide})
+    for (const OpKind kind : tflite_integer_ops(width))
+      EXPECT_NE(op_def(kind).quant, QuantRule::Never) << op_def(kind).name;
+}
+
+TEST(TableRule, RefusesWhatHasNoIntegerForm) {
+  const OpRule rule = rule_from_table(op_def(OpKind::Pow));
+  EXPECT_FALSE(rule.integer);
+  EXPECT_EQ(rule.reason, "pow is never quantised");
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ std::string_view quant_text(QuantRule rule) {
       return "weighted sum";
     case QuantRule::FixedOutput:
       return "fixed output";
+    case QuantRule::Compared:
+      return "compared";
   }
   return "never";
 }

@@ -1,4 +1,4 @@
-// The integer rules of TFLite, one line per operation.
+// The integer rules of TFLite, one line per operation: what it adds to the rules of the op table.
 #include "backend/tflite/integer_rules.h"
 
 #include <fmt/format.h>
@@ -22,30 +22,25 @@ OpRule no(std::string reason) {
   rule.reason = std::move(reason);
   return rule;
 }
-OpRule calibrated(Roles roles, bool fuses = false) {
-  OpRule rule;
-  rule.integer = true;
+OpRule with_operands(OpRule rule, Roles roles) {
   rule.operands = std::move(roles);
-  rule.fuses_activation = fuses;
   return rule;
 }
-OpRule same_scale(Roles roles, bool moves = false) {
-  OpRule rule = calibrated(std::move(roles));
-  rule.result = ResultRule::SameScale;
-  rule.moves_data = moves;
+// Convolutions and linear layers. An activation that they carry takes the place of one behind them.
+OpRule weighted(OpRule rule, int32_t weights_axis, Activation activation) {
+  rule = with_operands(std::move(rule), {kActivation, kWeights, kBias});
+  rule.weights_axis = weights_axis;
+  rule.fuses_activation = activation == Activation::None;
   return rule;
 }
-OpRule fixed(float scale, int32_t zero_point) {
-  OpRule rule = calibrated({kActivation});
-  rule.result = ResultRule::Fixed;
+OpRule fixed(OpRule rule, float scale, int32_t zero_point) {
+  rule = with_operands(std::move(rule), {kActivation});
   rule.fixed = QuantParams{{scale}, {zero_point}, -1};
   return rule;
 }
-// Results between -1 and 1 on 16 bits.
-OpRule unit_wide() { return fixed(1.0f / 32768, 0); }
-OpRule plain_result(Roles roles) {
-  OpRule rule = calibrated(std::move(roles));
-  rule.result = ResultRule::Plain;
+OpRule moving(OpRule rule, Roles roles) {
+  rule = with_operands(std::move(rule), std::move(roles));
+  rule.moves_data = true;
   return rule;
 }
 
@@ -64,29 +59,25 @@ std::optional<OpRule> refuse_weighted(const Operation& op) {
   return std::nullopt;
 }
 
-OpRule conv(const Operation& op) {
+OpRule conv(const Operation& op, OpRule rule) {
   const auto& attrs = op.attrs_as<ConvAttrs>();
   if (std::optional<OpRule> refused = refuse_weighted<ConvAttrs>(op)) return *refused;
   if (!is_float_constant(op.input(1))) return no("its weights are not constant");
   if (op.input(3) != nullptr) return no("a residual is fused into it");
   if (attrs.layout != Layout::ChannelsLast || op.input(1)->shape()->rank() != 4)
     return no("it is no 2-D convolution with channels last");
-  OpRule rule = calibrated({kActivation, kWeights, kBias}, attrs.activation == Activation::None);
-  rule.weights_axis = 0;
-  return rule;
+  return weighted(std::move(rule), 0, attrs.activation);
 }
 
 // Weights are [I, h, w, O/groups] with channels last.
-OpRule conv_transpose(const Operation& op) {
+OpRule conv_transpose(const Operation& op, OpRule rule) {
   const auto& attrs = op.attrs_as<ConvTransposeAttrs>();
   if (std::optional<OpRule> refused = refuse_weighted<ConvTransposeAttrs>(op)) return *refused;
   if (!is_float_constant(op.input(1))) return no("its weights are not constant");
   if (attrs.layout != Layout::ChannelsLast || op.input(1)->shape()->rank() != 4)
     return no("it is no 2-D convolution with channels last");
   if (attrs.groups != 1) return no("it has groups");
-  OpRule rule = calibrated({kActivation, kWeights, kBias}, attrs.activation == Activation::None);
-  rule.weights_axis = 3;
-  return rule;
+  return weighted(std::move(rule), 3, attrs.activation);
 }
 
 // TFLite has biases of one value for all results or one for each, nothing else.
@@ -97,7 +88,7 @@ bool is_vector_bias(const Tensor* bias, int64_t results) {
 
 // A linear layer with constant weights, from either operation that stands for one.
 template <class A>
-OpRule linear(const Operation& op) {
+OpRule linear(const Operation& op, OpRule rule) {
   if (std::optional<OpRule> refused = refuse_weighted<A>(op)) return *refused;
   const auto& attrs = op.attrs_as<A>();
   const int32_t axis = attrs.transpose_b ? 0 : 1;
@@ -105,42 +96,45 @@ OpRule linear(const Operation& op) {
   if (weights.rank() != 2) return no("its weights are no matrix");
   if (!is_vector_bias(op.input(2), weights[static_cast<size_t>(axis)].size()))
     return no("its bias differs from row to row");
-  OpRule rule = calibrated({kActivation, kWeights, kBias}, attrs.activation == Activation::None);
-  rule.weights_axis = axis;
-  return rule;
+  return weighted(std::move(rule), axis, attrs.activation);
 }
 
-OpRule gemm(const Operation& op) {
+OpRule gemm(const Operation& op, OpRule rule) {
   const auto& attrs = op.attrs_as<GemmAttrs>();
   if (attrs.alpha != 1.0f || (op.input(2) != nullptr && attrs.beta != 1.0f) || attrs.transpose_a)
     return no("it scales or transposes its operands");
   if (!is_float_constant(op.input(1))) return no("its weights are not constant");
-  return linear<GemmAttrs>(op);
+  return linear<GemmAttrs>(op, std::move(rule));
 }
 
-OpRule matmul(const Operation& op) {
+OpRule matmul(const Operation& op, OpRule rule) {
   const auto& attrs = op.attrs_as<MatMulAttrs>();
   if (attrs.alpha != 1.0f) return no("it scales its operands");
   const bool constant = is_float_constant(op.input(1));
   if (constant && op.input(1)->shape()->rank() == 2 && attrs.transpose_b && !attrs.transpose_a)
-    return linear<MatMulAttrs>(op);
+    return linear<MatMulAttrs>(op, std::move(rule));
   if (attrs.activation != Activation::None || op.input(2) != nullptr)
     return no("a bias or an activation is fused into a batched product");
-  return calibrated({kActivation, constant ? kWeights : kActivation});
+  return with_operands(std::move(rule), {kActivation, constant ? kWeights : kActivation});
 }
 
-// relu6 and its two relatives; other bounds have no operator.
-OpRule clip(const Operation& op) {
-  const float low = clip_bound(op, 1, -INFINITY), high = clip_bound(op, 2, INFINITY);
-  const bool known = fused_clamp(op) || (low == 0.0f && high == 1.0f);
-  if (!known) return no("its bounds are none of those TFLite has");
-  return calibrated({kActivation, kPlain});
+// relu, relu6 and their relatives; other bounds have no operator.
+OpRule clip(const Operation& op, OpRule rule) {
+  const bool unit = clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 1.0f;
+  if (!unit && !fused_clamp(op)) return no("its bounds are none of those TFLite has");
+  return with_operands(std::move(rule), {kActivation, kPlain});
 }
 
-OpRule resize(const Operation& op) {
+OpRule wide_clip(const Operation& op, OpRule rule) {
+  if (fused_clamp(op) != FusedClamp::Relu6) return no("its bounds have no operator with 16 bits");
+  return clip(op, std::move(rule));
+}
+
+OpRule resize(const Operation& op, OpRule rule) {
   const ec::ResizeMode mode = op.attrs_as<ResizeAttrs>().mode;
   if (mode == ec::ResizeMode::Cubic) return no("cubic resizing has no integer form");
-  return same_scale({kActivation, kPlain}, mode == ec::ResizeMode::Nearest);
+  if (mode == ec::ResizeMode::Nearest) return moving(std::move(rule), {kActivation, kPlain});
+  return with_operands(std::move(rule), {kActivation, kPlain});
 }
 
 OpRule softmax_like(const Operation& op, OpRule rule) {
@@ -152,41 +146,50 @@ OpRule softmax_like(const Operation& op, OpRule rule) {
   return rule;
 }
 
-OpRule l2_norm(const Operation& op) {
-  if (op.attrs_as<LpNormAttrs>().p != 2) return no("only the 2-norm has an integer form");
-  return fixed(1.0f / 128, 0);
-}
-
-OpRule max_pool(const Operation& op) {
+OpRule max_pool(const Operation& op, OpRule rule) {
   if (op.outputs().size() > 1) return no("it also gives the indices of the maxima");
-  return same_scale({kActivation});
+  return with_operands(std::move(rule), {kActivation});
 }
 
-OpRule wide_clip(const Operation& op) {
-  if (fused_clamp(op) != FusedClamp::Relu6) return no("its bounds have no operator with 16 bits");
-  return clip(op);
+OpRule all_operands(const Operation&, OpRule rule) {
+  return with_operands(std::move(rule), {kActivation});
+}
+OpRule first_operand(const Operation&, OpRule rule) {
+  return with_operands(std::move(rule), {kActivation, kPlain});
+}
+OpRule arithmetic(const Operation& op, OpRule rule) {
+  rule.fuses_activation = true;
+  return all_operands(op, std::move(rule));
+}
+OpRule move_first(const Operation&, OpRule rule) {
+  return moving(std::move(rule), {kActivation, kPlain});
+}
+OpRule move_all(const Operation&, OpRule rule) { return moving(std::move(rule), {kActivation}); }
+OpRule pad(const Operation&, OpRule rule) {
+  return moving(std::move(rule), {kActivation, kPlain, kActivation, kPlain});
+}
+
+// --- prescribed parameters -----------------------------------------------------------------------
+OpRule sigmoid(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 256, -128); }
+OpRule tanh(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 128, 0); }
+// Results between -1 and 1 on 16 bits.
+OpRule wide_unit(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 32768, 0); }
+OpRule softmax(const Operation& op, OpRule rule) { return softmax_like(op, sigmoid(op, rule)); }
+OpRule wide_softmax(const Operation& op, OpRule rule) {
+  return softmax_like(op, wide_unit(op, std::move(rule)));
+}
+OpRule log_softmax(const Operation& op, OpRule rule) {
+  return softmax_like(op, fixed(std::move(rule), 16.0f / 256, 127));
+}
+OpRule l2_norm(const Operation& op, OpRule rule) {
+  if (op.attrs_as<LpNormAttrs>().p != 2) return no("only the 2-norm has an integer form");
+  return fixed(std::move(rule), 1.0f / 128, 0);
 }
 
 // --- the table -----------------------------------------------------------------------------------
-using Describe = OpRule (*)(const Operation& op);
-
-OpRule elementwise(const Operation&) { return calibrated({kActivation}); }
-OpRule arithmetic(const Operation&) { return calibrated({kActivation}, true); }
-OpRule reduction(const Operation&) { return calibrated({kActivation, kPlain}); }
-OpRule selection(const Operation&) { return same_scale({kActivation}); }
-OpRule reduced_selection(const Operation&) { return same_scale({kActivation, kPlain}); }
-OpRule comparison(const Operation&) { return plain_result({kActivation}); }
-OpRule movement(const Operation&) { return same_scale({kActivation, kPlain}, true); }
-OpRule concat(const Operation&) { return same_scale({kActivation}, true); }
-OpRule pad(const Operation&) {
-  return same_scale({kActivation, kPlain, kActivation, kPlain}, true);
-}
-OpRule sigmoid(const Operation&) { return fixed(1.0f / 256, -128); }
-OpRule tanh(const Operation&) { return fixed(1.0f / 128, 0); }
-OpRule softmax(const Operation& op) { return softmax_like(op, fixed(1.0f / 256, -128)); }
-OpRule log_softmax(const Operation& op) { return softmax_like(op, fixed(16.0f / 256, 127)); }
-OpRule unit(const Operation&) { return unit_wide(); }
-OpRule wide_softmax(const Operation& op) { return softmax_like(op, unit_wide()); }
+// What TFLite adds to the op table's rule: the roles of operands, prescribed parameters, and the
+// forms that it lacks.
+using Describe = OpRule (*)(const Operation& op, OpRule rule);
 
 // Operations with 8-bit activations, and with 16-bit ones; null: LiteRT has no such operator.
 struct IntegerOp {
@@ -203,58 +206,58 @@ constexpr IntegerOp kOps[] = {
     {OpKind::Add, arithmetic, arithmetic},
     {OpKind::Sub, arithmetic, arithmetic},
     {OpKind::Mul, arithmetic, arithmetic},
-    {OpKind::SquaredDifference, elementwise, nullptr},
-    {OpKind::Max, selection, selection},
-    {OpKind::Min, selection, selection},
+    {OpKind::SquaredDifference, all_operands, nullptr},
+    {OpKind::Max, all_operands, all_operands},
+    {OpKind::Min, all_operands, all_operands},
+    {OpKind::Equal, all_operands, all_operands},
+    {OpKind::Less, all_operands, all_operands},
+    {OpKind::LessOrEqual, all_operands, all_operands},
+    {OpKind::Greater, all_operands, all_operands},
+    {OpKind::GreaterOrEqual, all_operands, all_operands},
 
-    {OpKind::Relu, elementwise, elementwise},
-    {OpKind::LeakyRelu, elementwise, elementwise},
-    {OpKind::HardSwish, elementwise, nullptr},
-    {OpKind::Elu, elementwise, nullptr},
-    {OpKind::Gelu, elementwise, elementwise},
-    {OpKind::Prelu, elementwise, nullptr},
-    {OpKind::Exp, elementwise, elementwise},
-    {OpKind::Log, elementwise, elementwise},
-    {OpKind::Abs, elementwise, elementwise},
-    {OpKind::Rsqrt, elementwise, elementwise},
+    {OpKind::Relu, all_operands, all_operands},
+    {OpKind::LeakyRelu, all_operands, all_operands},
+    {OpKind::HardSwish, all_operands, nullptr},
+    {OpKind::Elu, all_operands, nullptr},
+    {OpKind::Gelu, all_operands, all_operands},
+    {OpKind::Prelu, all_operands, nullptr},
+    {OpKind::Exp, all_operands, all_operands},
+    {OpKind::Log, all_operands, all_operands},
+    {OpKind::Abs, all_operands, all_operands},
+    {OpKind::Rsqrt, all_operands, all_operands},
     {OpKind::Clip, clip, wide_clip},
-    {OpKind::Sigmoid, sigmoid, unit},
-    {OpKind::Tanh, tanh, unit},
+    {OpKind::Sigmoid, sigmoid, wide_unit},
+    {OpKind::Tanh, tanh, wide_unit},
     {OpKind::Softmax, softmax, wide_softmax},
     {OpKind::LogSoftmax, log_softmax, nullptr},
     {OpKind::LpNorm, l2_norm, nullptr},
 
-    {OpKind::ReduceMean, reduction, reduction},
-    {OpKind::ReduceSum, reduction, nullptr},
-    {OpKind::GlobalAvgPool, elementwise, elementwise},
-    {OpKind::AvgPool, selection, selection},
-    {OpKind::GlobalMaxPool, selection, selection},
+    {OpKind::ReduceMean, first_operand, first_operand},
+    {OpKind::ReduceSum, first_operand, nullptr},
+    {OpKind::ReduceMax, first_operand, first_operand},
+    {OpKind::ReduceMin, first_operand, first_operand},
+    {OpKind::ArgMax, all_operands, nullptr},
+    {OpKind::ArgMin, all_operands, nullptr},
+    {OpKind::GlobalAvgPool, all_operands, all_operands},
+    {OpKind::GlobalMaxPool, all_operands, all_operands},
+    {OpKind::AvgPool, all_operands, all_operands},
     {OpKind::MaxPool, max_pool, max_pool},
-    {OpKind::ReduceMax, reduced_selection, reduced_selection},
-    {OpKind::ReduceMin, reduced_selection, reduced_selection},
-    {OpKind::ArgMax, comparison, nullptr},
-    {OpKind::ArgMin, comparison, nullptr},
-    {OpKind::Equal, comparison, comparison},
-    {OpKind::Less, comparison, comparison},
-    {OpKind::LessOrEqual, comparison, comparison},
-    {OpKind::Greater, comparison, comparison},
-    {OpKind::GreaterOrEqual, comparison, comparison},
 
-    {OpKind::Concat, concat, concat},
-    {OpKind::Identity, movement, movement},
-    {OpKind::Reshape, movement, movement},
-    {OpKind::Flatten, movement, movement},
-    {OpKind::Squeeze, movement, movement},
-    {OpKind::Unsqueeze, movement, movement},
-    {OpKind::Expand, movement, movement},
-    {OpKind::Transpose, movement, movement},
-    {OpKind::Split, movement, movement},
-    {OpKind::Slice, movement, movement},
-    {OpKind::Tile, movement, movement},
-    {OpKind::Gather, movement, movement},
-    {OpKind::GatherNd, movement, nullptr},
-    {OpKind::DepthToSpace, movement, nullptr},
-    {OpKind::SpaceToDepth, movement, nullptr},
+    {OpKind::Concat, move_all, move_all},
+    {OpKind::Identity, move_first, move_first},
+    {OpKind::Reshape, move_first, move_first},
+    {OpKind::Flatten, move_first, move_first},
+    {OpKind::Squeeze, move_first, move_first},
+    {OpKind::Unsqueeze, move_first, move_first},
+    {OpKind::Expand, move_first, move_first},
+    {OpKind::Transpose, move_first, move_first},
+    {OpKind::Split, move_first, move_first},
+    {OpKind::Slice, move_first, move_first},
+    {OpKind::Tile, move_first, move_first},
+    {OpKind::Gather, move_first, move_first},
+    {OpKind::GatherNd, move_first, nullptr},
+    {OpKind::DepthToSpace, move_first, nullptr},
+    {OpKind::SpaceToDepth, move_first, nullptr},
     {OpKind::Pad, pad, pad},
     {OpKind::Resize, resize, resize},
 };
@@ -266,7 +269,7 @@ OpRule rule_of(const Operation& op, Width width, bool dense_per_channel) {
   const Describe describe = width == Width::Wide ? found->wide : found->narrow;
   if (describe == nullptr)
     return no(fmt::format("{} has no form with 16-bit activations in TFLite", op.def().name));
-  OpRule rule = describe(op);
+  OpRule rule = describe(op, rule_from_table(op.def()));
   if (!dense_per_channel && (op.kind() == OpKind::Gemm || op.kind() == OpKind::MatMul))
     rule.weights_axis = -1;
   return rule;

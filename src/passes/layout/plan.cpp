@@ -14,9 +14,8 @@ bool has_layout(const Tensor* tensor) {
 }
 
 std::optional<Layout> layout_of(const Operation* op) {
-  const Field* field = op->attrs().schema().find("layout");
-  if (field == nullptr) return std::nullopt;
-  const FieldValue value = op->attrs().get(*field);
+  if (op->def().layout != LayoutRule::FollowsInput) return std::nullopt;
+  const FieldValue value = op->attrs().get(*op->attrs().schema().find("layout"));
   return std::get<std::string>(value) == EnumText<Layout>::kNames[1] ? Layout::ChannelsLast
                                                                      : Layout::ChannelsFirst;
 }

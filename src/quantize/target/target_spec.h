@@ -1,6 +1,7 @@
 // What a target can do with integers: for each operation whether it has an integer form and which
 // rules its operands and results keep. A back end describes itself with one TargetSpec; the
-// strategies know nothing else about targets.
+// strategies know nothing else about targets. How a result gets its parameters is a fact of the
+// operation, which stands in the op table; targets start from it.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,10 @@
 #include <vector>
 
 #include "ir/graph.h"
+
+namespace ec {
+struct OpDef;
+}
 
 namespace ec::quantize {
 
@@ -48,6 +53,10 @@ struct OpRule {
     return operands[operand < operands.size() ? operand : operands.size() - 1];
   }
 };
+
+// The rule that follows from the op table (OpDef::quant): how the result gets its parameters. The
+// target adds the roles of operands and the parameters of results that it prescribes.
+OpRule rule_from_table(const OpDef& def);
 
 // How an operation on floats takes weights that are stored as integers.
 enum class WeightUse : uint8_t {
