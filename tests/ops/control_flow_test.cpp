@@ -29,6 +29,7 @@ void expect_run(const Graph& graph, const std::vector<Value>& inputs,
                 const std::vector<Value>& expected) {
   const auto results = interpret(graph, inputs);
   ASSERT_TRUE(results.ok()) << results.error().message();
+  count_as_run(graph);
   ASSERT_EQ(results->size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) expect_equal((*results)[i], expected[i]);
 }

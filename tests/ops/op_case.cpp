@@ -11,6 +11,11 @@
 namespace ec::test {
 namespace {
 
+std::set<OpKind>& counted_ops() {
+  static std::set<OpKind> kinds;
+  return kinds;
+}
+
 Tensor* add_known(Graph& graph, const Known& known) {
   if (!known.type) return nullptr;
   if (known.value) return graph.add_constant("", *known.type, known.value->data);
@@ -62,7 +67,9 @@ Result<std::vector<Value>> run_known(OpKind kind, const std::vector<Operand>& in
   if (detail != Detail::Constants)
     for (const Operand& input : inputs)
       if (input) values.push_back(*input);
-  return interpret(graph, values);
+  auto results = interpret(graph, values);
+  if (results.ok()) count_as_run(graph);
+  return results;
 }
 
 // Whether what inference said can be the value's type.
@@ -153,6 +160,15 @@ void expect_equal(const Value& got, const Value& expected, double tolerance) {
 Result<std::vector<Value>> run_op(OpKind kind, const std::vector<Operand>& inputs, Attrs attrs,
                                   size_t num_outputs) {
   return run_known(kind, inputs, std::move(attrs), num_outputs, Detail::Shapes);
+}
+
+const std::set<OpKind>& ops_that_ran() { return counted_ops(); }
+
+void count_as_run(const Graph& graph) {
+  for (const Operation* op : graph.topological()) {
+    counted_ops().insert(op->kind());
+    for (const auto& body : op->bodies()) count_as_run(*body);
+  }
 }
 
 void expect_case(const OpCase& c) {

@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,10 @@ struct OpCase {
 };
 
 void expect_case(const OpCase& op_case);
+// The operations that cases ran without an error, in this run of the program.
+const std::set<OpKind>& ops_that_ran();
+// For tests that run graphs of their own: counts every operation, those of bodies included.
+void count_as_run(const Graph& graph);
 // Compares type, shape and elements; NaN equals NaN.
 void expect_equal(const Value& got, const Value& expected, double tolerance = 1e-6);
 

@@ -235,6 +235,7 @@ TEST(SoftmaxI16, HasSixteenBitsOfEightBitNumbers) {
   const std::vector<Value> inputs{i8({1, 4}, {10, -20, 12, 0})};
   const auto results = interpret(graph, inputs);
   ASSERT_TRUE(results.ok());
+  count_as_run(graph);
   expect_equal((*results)[0], i16({1, 4}, {-7504, -32174, -328, -25530}));
   expect_infer_error(OpKind::SoftmaxI16, {f32({2}, {1, 2})}, AxisAttrs{.axis = -1},
                      Code::TypeMismatch, "8-bit");
