@@ -124,6 +124,7 @@ Status PickleMachine::set_items(std::vector<PickleRef> values) {
   return {};
 }
 
+// Names are those of Python's pickletools.
 Status PickleMachine::step(unsigned char opcode) {
   switch (opcode) {
     case 0x80: {  // PROTO
@@ -131,67 +132,96 @@ Status PickleMachine::step(unsigned char opcode) {
       if (version > 5) return corrupt_pickle(fmt::format("protocol {}", version));
       return {};
     }
-    case '.':
+    case '.':  // STOP
       stopped_ = true;
       return {};
-    case '(':
+    case '(':  // MARK
       marks_.push_back(stack_.size());
       return {};
+    case 'N':   // NONE
+    case 0x88:  // NEWTRUE
+    case 0x89:  // NEWFALSE
+    case 'K':   // BININT1
+    case 'M':   // BININT2
+    case 'J':   // BININT
+    case 0x8a:  // LONG1
+    case 'G':   // BINFLOAT
+    case 'X':   // BINUNICODE
+      return push_value(opcode);
+    case ')':   // EMPTY_TUPLE
+    case ']':   // EMPTY_LIST
+    case '}':   // EMPTY_DICT
+    case 't':   // TUPLE
+    case 0x85:  // TUPLE1
+    case 0x86:  // TUPLE2
+    case 0x87:  // TUPLE3
+      return push_container(opcode);
+    case 'a':  // APPEND
+    case 'e':  // APPENDS
+    case 's':  // SETITEM
+    case 'u':  // SETITEMS
+      return fill_container(opcode);
+    case 'q':  // BINPUT
+    case 'r':  // LONG_BINPUT
+    case 'h':  // BINGET
+    case 'j':  // LONG_BINGET
+      return use_memo(opcode);
+    case 'c':  // GLOBAL
+      return push_global();
+    case 'Q':  // BINPERSID
+      return persistent_id();
+    case 0x81:  // NEWOBJ
+      return new_object();
+    case 'R':  // REDUCE
+      return reduce();
+    case 'b':  // BUILD
+      return build();
+    default:
+      return unsafe_pickle(fmt::format(
+          "instruction 0x{:02x} at byte {} is none that PyTorch writes", opcode, at_ - 1));
+  }
+}
+
+template <class T>
+Status PickleMachine::push_integer() {
+  EC_TRY(const auto value, get<T>());
+  make(PickleKind::Int).integer = value;
+  return {};
+}
+
+Status PickleMachine::push_value(unsigned char opcode) {
+  switch (opcode) {
     case 'N':
       make(PickleKind::None);
       return {};
     case 0x88:
-      make(PickleKind::Bool).flag = true;
-      return {};
     case 0x89:
-      make(PickleKind::Bool);
+      make(PickleKind::Bool).flag = opcode == 0x88;
       return {};
-    case 'K': {
-      EC_TRY(const auto value, get<uint8_t>());
-      make(PickleKind::Int).integer = value;
-      return {};
-    }
-    case 'M': {
-      EC_TRY(const auto value, get<uint16_t>());
-      make(PickleKind::Int).integer = value;
-      return {};
-    }
-    case 'J': {
-      EC_TRY(const auto value, get<int32_t>());
-      make(PickleKind::Int).integer = value;
-      return {};
-    }
-    case 0x8a: {  // LONG1
+    case 'K':
+      return push_integer<uint8_t>();
+    case 'M':
+      return push_integer<uint16_t>();
+    case 'J':
+      return push_integer<int32_t>();
+    case 0x8a: {
       EC_TRY(const auto count, get<uint8_t>());
       return push_long(count);
     }
-    case 'G': {  // BINFLOAT, big-endian
+    case 'G': {  // big-endian
       EC_TRY(const auto bits, get<uint64_t>());
       make(PickleKind::Float).real = std::bit_cast<double>(__builtin_bswap64(bits));
       return {};
     }
-    case 'X': {
+    default: {
       EC_TRY(const auto count, get<uint32_t>());
       return push_text(count);
     }
-    case 'c':
-      return push_global();
-    case 'q': {
-      EC_TRY(const auto index, get<uint8_t>());
-      return put(index);
-    }
-    case 'r': {
-      EC_TRY(const auto index, get<uint32_t>());
-      return put(index);
-    }
-    case 'h': {
-      EC_TRY(const auto index, get<uint8_t>());
-      return push_memo(index);
-    }
-    case 'j': {
-      EC_TRY(const auto index, get<uint32_t>());
-      return push_memo(index);
-    }
+  }
+}
+
+Status PickleMachine::push_container(unsigned char opcode) {
+  switch (opcode) {
     case ')':
       make(PickleKind::Tuple);
       return {};
@@ -206,41 +236,33 @@ Status PickleMachine::step(unsigned char opcode) {
       make(PickleKind::Tuple).items = std::move(items);
       return {};
     }
-    case 0x85:
-      return make_tuple(1);
-    case 0x86:
-      return make_tuple(2);
-    case 0x87:
-      return make_tuple(3);
-    case 'a': {
-      EC_TRY(const PickleRef value, pop());
-      return append({value});
-    }
-    case 'e': {
-      EC_TRY(std::vector<PickleRef> values, pop_to_mark());
-      return append(std::move(values));
-    }
-    case 's': {
-      EC_TRY(const PickleRef value, pop());
-      EC_TRY(const PickleRef key, pop());
-      return set_items({key, value});
-    }
-    case 'u': {
-      EC_TRY(std::vector<PickleRef> values, pop_to_mark());
-      return set_items(std::move(values));
-    }
-    case 'Q':
-      return persistent_id();
-    case 0x81:
-      return new_object();
-    case 'R':
-      return reduce();
-    case 'b':
-      return build();
     default:
-      return unsafe_pickle(fmt::format(
-          "instruction 0x{:02x} at byte {} is none that PyTorch writes", opcode, at_ - 1));
+      return make_tuple(opcode - 0x84);  // of one to three
   }
+}
+
+Status PickleMachine::fill_container(unsigned char opcode) {
+  if (opcode == 'a') {
+    EC_TRY(const PickleRef value, pop());
+    return append({value});
+  }
+  if (opcode == 's') {
+    EC_TRY(const PickleRef value, pop());
+    EC_TRY(const PickleRef key, pop());
+    return set_items({key, value});
+  }
+  EC_TRY(std::vector<PickleRef> values, pop_to_mark());
+  return opcode == 'e' ? append(std::move(values)) : set_items(std::move(values));
+}
+
+Status PickleMachine::use_memo(unsigned char opcode) {
+  uint64_t index = 0;
+  if (opcode == 'q' || opcode == 'h') {
+    EC_TRY(index, get<uint8_t>());
+  } else {
+    EC_TRY(index, get<uint32_t>());
+  }
+  return opcode == 'q' || opcode == 'r' ? put(index) : push_memo(index);
 }
 
 Result<Pickle> PickleMachine::run() {

@@ -45,6 +45,12 @@ class PickleMachine {
 
   // Opcodes.
   Status step(unsigned char opcode);
+  Status push_value(unsigned char opcode);
+  Status push_container(unsigned char opcode);
+  Status fill_container(unsigned char opcode);
+  Status use_memo(unsigned char opcode);
+  template <class T>
+  Status push_integer();
   Status push_global();
   Status push_text(size_t count);
   Status push_long(size_t count);

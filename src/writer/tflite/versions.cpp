@@ -159,75 +159,112 @@ int32_t of_cast(DType from, DType to) {
   return either(DType::U32) ? 2 : 1;
 }
 
-}  // namespace
-
-int32_t version_for_types(BuiltinOperator code, Tensors in, Tensors out) {
-  const DType x = type_of(in, 0);
-  int32_t version = by_type(code, x);
-  switch (code) {
-    case Op::CONV_2D:
-    case Op::DEPTHWISE_CONV_2D:
-    case Op::FULLY_CONNECTED:
-      return of_weights(code, in);
-    case Op::TRANSPOSE_CONV:
-      if (type_of(in, 1) == DType::I8) version = 2;
-      return in.size() > 3 ? 3 : version;
+// Conversions between element types, and operators that another tensor than the first decides.
+int32_t of_types(Op op, Tensors in, Tensors out) {
+  const DType x = type_of(in, 0), y = type_of(out, 0);
+  switch (op) {
     case Op::CAST:
-      return of_cast(x, type_of(out, 0));
-    case Op::SPLIT: {
-      const DType data = type_of(in, 1);  // operand 0 is the axis
-      return data == DType::I16 ? 4 : data == DType::I32 ? 3 : data == DType::I8 ? 2 : 1;
-    }
+      return of_cast(x, y);
     case Op::DEQUANTIZE:
       if (x == DType::I4) return 6;
       if (x == DType::I16 || x == DType::F16) return 3;
       if (x == DType::I8) return is_per_channel(in, 0) ? 5 : 2;
       return 1;
     case Op::QUANTIZE:
-      if (x == DType::I4 || type_of(out, 0) == DType::I4) return 4;
+      if (x == DType::I4 || y == DType::I4) return 4;
       if (is_per_channel(out, 0)) return 3;
-      return type_of(out, 0) == DType::I16 ? 2 : 1;
-    case Op::BROADCAST_TO:
-      return x == DType::I8 || x == DType::I16 ? 3 : 2;
+      return y == DType::I16 ? 2 : 1;
+    case Op::SPLIT: {
+      const DType data = type_of(in, 1);  // operand 0 is the axis
+      return data == DType::I16 ? 4 : data == DType::I32 ? 3 : data == DType::I8 ? 2 : 1;
+    }
     case Op::FILL: {
       const DType value = type_of(in, 1);
       if (value == DType::F16) return 4;
       return value == DType::I8 || value == DType::I16 ? 3 : value == DType::Bool ? 2 : 1;
     }
+    case Op::BROADCAST_TO:
+      return x == DType::I8 || x == DType::I16 ? 3 : 2;
     case Op::FLOOR_DIV:
       return x == DType::I8 || x == DType::I16 ? 3 : x == DType::F32 ? 2 : 1;
     case Op::WHERE:
       return x == DType::Bool ? 1 : 2;
-    case Op::SELECT_V2:
+    default:  // SELECT_V2
       return type_of(in, 1) == DType::U32 ? 2 : 1;
+  }
+}
+
+// Later versions take tensors of more dimensions.
+int32_t of_rank(Op op, Tensors in) {
+  const size_t rank = max_rank(in.first(1));
+  const bool broadcasts_many = broadcasts(in) && max_rank(in) > 4;
+  switch (op) {
     case Op::TRANSPOSE:
-      return std::max(version, max_rank(in.first(1)) > 5 ? 6 : max_rank(in.first(1)) > 4 ? 4 : 1);
+      return rank > 5 ? 6 : rank > 4 ? 4 : 1;
     case Op::SLICE:
-      return std::max(version, max_rank(in.first(1)) > 4 ? 5 : 1);
+      return rank > 4 ? 5 : 1;
     case Op::STRIDED_SLICE:
     case Op::PAD:
     case Op::PADV2:
-      return std::max(version, max_rank(in.first(1)) > 4 ? 4 : 1);
+      return rank > 4 ? 4 : 1;
     case Op::SPACE_TO_BATCH_ND:
     case Op::BATCH_TO_SPACE_ND:
-      return std::max(version, max_rank(in.first(1)) != 4 ? 3 : 1);
+      return rank != 4 ? 3 : 1;
+    case Op::DIV:
+      return broadcasts_many ? 2 : 1;
+    default:  // MAXIMUM, MINIMUM, SUB
+      return broadcasts_many ? 3 : 1;
+  }
+}
+
+// 16-bit numbers without a scale came later than those with one.
+int32_t of_plain_int16(Op op) { return op == Op::MUL ? 7 : op == Op::ADD ? 5 : 4; }
+
+bool needs_large_multiplier(Tensors in, Tensors out) {
+  return is_quantized(in, 0) && is_quantized(in, 1) && is_quantized(out, 0) &&
+         in[0]->type.quant->scales[0] * in[1]->type.quant->scales[0] >=
+             out[0]->type.quant->scales[0];
+}
+
+}  // namespace
+
+int32_t version_for_types(BuiltinOperator code, Tensors in, Tensors out) {
+  const DType x = type_of(in, 0);
+  const int32_t version = by_type(code, x);
+  switch (code) {
+    case Op::CONV_2D:
+    case Op::DEPTHWISE_CONV_2D:
+    case Op::FULLY_CONNECTED:
+      return of_weights(code, in);
+    case Op::TRANSPOSE_CONV:
+      return in.size() > 3 ? 3 : type_of(in, 1) == DType::I8 ? 2 : version;
+    case Op::CAST:
+    case Op::DEQUANTIZE:
+    case Op::QUANTIZE:
+    case Op::SPLIT:
+    case Op::FILL:
+    case Op::BROADCAST_TO:
+    case Op::FLOOR_DIV:
+    case Op::WHERE:
+    case Op::SELECT_V2:
+      return of_types(code, in, out);
+    case Op::TRANSPOSE:
+    case Op::SLICE:
+    case Op::STRIDED_SLICE:
+    case Op::PAD:
+    case Op::PADV2:
+    case Op::SPACE_TO_BATCH_ND:
+    case Op::BATCH_TO_SPACE_ND:
     case Op::MAXIMUM:
     case Op::MINIMUM:
     case Op::SUB:
-      return std::max(version, broadcasts(in) && max_rank(in) > 4 ? 3 : 1);
     case Op::DIV:
-      return broadcasts(in) && max_rank(in) > 4 ? 2 : 1;
+      return std::max(version, of_rank(code, in));
     case Op::ADD:
-      return x == DType::I16 && !is_quantized(in, 0) ? 5 : version;
     case Op::ABS:
-      return x == DType::I16 && !is_quantized(in, 0) ? 4 : version;
     case Op::MUL:
-      if (x == DType::I16 && !is_quantized(in, 0)) return 7;
-      if (is_quantized(in, 0) && is_quantized(in, 1) && is_quantized(out, 0) &&
-          in[0]->type.quant->scales[0] * in[1]->type.quant->scales[0] >=
-              out[0]->type.quant->scales[0])
-        version = std::max(version, 3);
-      return version;
+      if (x == DType::I16 && !is_quantized(in, 0)) return of_plain_int16(code);
+      return code == Op::MUL && needs_large_multiplier(in, out) ? std::max(version, 3) : version;
     default:
       return version;
   }

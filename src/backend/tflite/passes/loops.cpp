@@ -1,5 +1,7 @@
 // Loops whose results grow by a row in each iteration. TFLite's loops carry tensors of fixed shape:
 // the whole result is carried from the begin, and each iteration writes its row into it.
+#include <algorithm>
+
 #include "backend/tflite/passes/rules.h"
 #include "ops/value.h"
 #include "passes/inline_body.h"
@@ -110,72 +112,112 @@ Result<bool> carry_grown_results(Rewriter& r, Operation* op) {
 
 // scan(states..., scanned..., captures...) -> (states..., grown...): a loop that takes slices of
 // what is scanned.
-Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
-  const auto& attrs = op->attrs_as<ScanAttrs>();
-  const auto states = static_cast<size_t>(attrs.num_states),
-             scanned = static_cast<size_t>(attrs.num_scan_inputs);
-  const Graph& old = *op->bodies()[0];
-  if (scanned == 0) return false;
-  for (const Tensor* tensor : op->inputs())
-    if (tensor == nullptr || !tensor->type().is_static()) return false;
-  for (const Tensor* tensor : op->outputs())
-    if (!tensor->type().is_static()) return false;
-  const auto at = [](const std::vector<int64_t>& list, size_t i) {
-    return i < list.size() ? list[i] : 0;
-  };
-  const Shape& first = *op->input(states)->shape();
-  const int64_t count =
-      first.sizes()[static_cast<size_t>(positive_axis(at(attrs.input_axes, 0), first.rank()))];
-  Body body(op, old.name());
-  std::vector<Tensor*> arguments, wholes, captures, results;
-  std::vector<Tensor*> inputs{r.scalar(DType::I64, static_cast<double>(count)), nullptr};
-  for (size_t i = 0; i < states; ++i) {
-    arguments.push_back(body.graph().add_input("", old.inputs()[i]->type()));
-    inputs.push_back(op->input(i));
+class ScanLoop {
+ public:
+  ScanLoop(Rewriter& r, Operation* op)
+      : r_(r),
+        op_(op),
+        attrs_(op->attrs_as<ScanAttrs>()),
+        states_(static_cast<size_t>(attrs_.num_states)),
+        scanned_(static_cast<size_t>(attrs_.num_scan_inputs)),
+        count_(num_iterations()),
+        body_(op, op->bodies()[0]->name()),
+        inputs_{r.scalar(DType::I64, static_cast<double>(count_)), nullptr} {}
+
+  static bool can_be_made_of(const Operation* op) {
+    const auto is_static = [](const Tensor* t) { return t != nullptr && t->type().is_static(); };
+    return op->attrs_as<ScanAttrs>().num_scan_inputs > 0 &&
+           std::ranges::all_of(op->inputs(), is_static) &&
+           std::ranges::all_of(op->outputs(), is_static);
   }
-  // Rows are collected along the first dimension and the results transposed behind the loop.
-  std::vector<Perm> perms;
-  for (size_t i = states; i < op->outputs().size(); ++i) {
-    const size_t rank = op->output(i)->shape()->rank();
-    const int64_t axis = positive_axis(at(attrs.output_axes, i - states), rank);
+
+  Result<bool> replace() {
+    std::vector<Tensor*> arguments;
+    for (size_t i = 0; i < states_; ++i)
+      arguments.push_back(add_carried(op_->bodies()[0]->inputs()[i]->type(), op_->input(i)));
+    for (size_t i = states_; i < op_->outputs().size(); ++i) add_whole(i);
+    add_captures(arguments);
+    EC_TRY(std::vector<Tensor*> results, inline_body(body_.graph(), *op_->bodies()[0], arguments));
+    for (size_t i = 0; i < wholes_.size(); ++i) {
+      Tensor* row = body_.row_index(at(attrs_.output_directions, i) != 0, count_);
+      results[states_ + i] = body_.put(wholes_[i], results[states_ + i], row);
+    }
+    EC_TRY(std::unique_ptr<Graph> graph, body_.finish());
+    graph->add_output("condition", graph->inputs()[1]);
+    for (size_t i = 0; i < results.size(); ++i)
+      graph->add_output("result" + std::to_string(i), results[i]);
+    EC_TRY(Operation * loop,
+           add_loop(r_, op_, std::move(inputs_), std::move(graph), op_->outputs().size()));
+    return replace_by(loop);
+  }
+
+ private:
+  static int64_t at(const std::vector<int64_t>& list, size_t i) {
+    return i < list.size() ? list[i] : 0;
+  }
+  int64_t num_iterations() const {
+    const Shape& first = *op_->input(states_)->shape();
+    const int64_t axis = positive_axis(at(attrs_.input_axes, 0), first.rank());
+    return first.sizes()[static_cast<size_t>(axis)];
+  }
+
+  // An input of the body that gets `value` in front of the loop.
+  Tensor* add_carried(const TensorType& type, Tensor* value) {
+    inputs_.push_back(value);
+    return body_.graph().add_input("", type);
+  }
+
+  // Rows of result i are collected along the first dimension and transposed behind the loop.
+  void add_whole(size_t i) {
+    const Tensor* result = op_->output(i);
+    const size_t rank = result->shape()->rank();
+    const int64_t axis = positive_axis(at(attrs_.output_axes, i - states_), rank);
     Perm perm = identity_perm(rank);
     perm.erase(perm.begin());
     perm.insert(perm.begin() + axis, 0);
-    std::vector<int64_t> sizes = op->output(i)->shape()->sizes();
+    perms_.push_back(std::move(perm));
+    std::vector<int64_t> sizes = result->shape()->sizes();
     sizes.erase(sizes.begin() + axis);
-    sizes.insert(sizes.begin(), count);
-    const TensorType type(op->output(i)->dtype(), Shape::of(sizes));
-    wholes.push_back(body.graph().add_input("", type));
-    inputs.push_back(zeros(r, type));
-    perms.push_back(std::move(perm));
+    sizes.insert(sizes.begin(), count_);
+    const TensorType type(result->dtype(), Shape::of(sizes));
+    wholes_.push_back(add_carried(type, zeros(r_, type)));
   }
-  for (size_t i = states; i < op->inputs().size(); ++i) {
-    captures.push_back(body.graph().add_input("", op->input(i)->type()));
-    inputs.push_back(op->input(i));
+
+  // What is scanned enters whole; the old body gets its slices, and other captures as they are.
+  void add_captures(std::vector<Tensor*>& arguments) {
+    std::vector<Tensor*> captures;
+    for (size_t i = states_; i < op_->inputs().size(); ++i)
+      captures.push_back(add_carried(op_->input(i)->type(), op_->input(i)));
+    for (size_t i = 0; i < scanned_; ++i) {
+      const int64_t axis = positive_axis(at(attrs_.input_axes, i), captures[i]->shape()->rank());
+      Tensor* row = body_.row_index(at(attrs_.input_directions, i) != 0, count_);
+      captures[i] = body_.op(OpKind::Gather, {captures[i], row}, GatherAttrs{.axis = axis});
+    }
+    arguments.insert(arguments.end(), captures.begin(), captures.end());
   }
-  for (size_t i = 0; i < scanned; ++i) {
-    const int64_t axis = positive_axis(at(attrs.input_axes, i), captures[i]->shape()->rank());
-    Tensor* row = body.row_index(at(attrs.input_directions, i) != 0, count);
-    arguments.push_back(body.op(OpKind::Gather, {captures[i], row}, GatherAttrs{.axis = axis}));
+
+  Result<bool> replace_by(const Operation* loop) {
+    Replacement p(r_, op_);
+    std::vector<Tensor*> outputs = loop->outputs();
+    for (size_t i = 0; i < perms_.size(); ++i)
+      outputs[states_ + i] = p.transpose(outputs[states_ + i], perms_[i]);
+    return p.replace_all(outputs);
   }
-  arguments.insert(arguments.end(), captures.begin() + static_cast<std::ptrdiff_t>(scanned),
-                   captures.end());
-  EC_TRY(results, inline_body(body.graph(), old, arguments));
-  for (size_t i = 0; i < wholes.size(); ++i) {
-    Tensor* row = body.row_index(at(attrs.output_directions, i) != 0, count);
-    results[states + i] = body.put(wholes[i], results[states + i], row);
-  }
-  EC_TRY(std::unique_ptr<Graph> graph, body.finish());
-  graph->add_output("condition", graph->inputs()[1]);
-  for (size_t i = 0; i < results.size(); ++i)
-    graph->add_output("result" + std::to_string(i), results[i]);
-  EC_TRY(Operation * loop,
-         add_loop(r, op, std::move(inputs), std::move(graph), op->outputs().size()));
-  Replacement p(r, op);
-  std::vector<Tensor*> outputs = loop->outputs();
-  for (size_t i = 0; i < perms.size(); ++i)
-    outputs[states + i] = p.transpose(outputs[states + i], perms[i]);
-  return p.replace_all(outputs);
+
+  Rewriter& r_;
+  Operation* op_;
+  const ScanAttrs& attrs_;
+  size_t states_, scanned_;
+  int64_t count_;
+  Body body_;
+  std::vector<Tensor*> inputs_;  // of the loop
+  std::vector<Tensor*> wholes_;  // results that grow, inside the body
+  std::vector<Perm> perms_;      // of these, behind the loop
+};
+
+Result<bool> scan_as_loop(Rewriter& r, Operation* op) {
+  if (!ScanLoop::can_be_made_of(op)) return false;
+  return ScanLoop(r, op).replace();
 }
 
 constexpr RewriteRule kRules[] = {

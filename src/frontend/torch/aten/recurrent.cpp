@@ -104,6 +104,13 @@ Result<std::vector<TorchValue>> projected_lstm(Call& c, const Tensors& initial,
   return unrolled_sequence(c, initial, cells);
 }
 
+// [time, directions, batch, hidden] to [time, batch, directions * hidden]
+Result<ec::Tensor*> join_directions(Call& c, ec::Tensor* y, size_t directions, int64_t hidden) {
+  if (directions == 1) return c.squeeze(y, {1});
+  EC_TRY(ec::Tensor * rows, c.transpose(y, {0, 2, 1, 3}));
+  return c.reshape(rows, Ints{c.size(rows, 0), c.size(rows, 1), 2 * hidden});
+}
+
 Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
   ec::Tensor* x = c.tensor("input");
   Tensors initial = cell == Cell::Lstm ? c.tensors("hx") : Tensors{c.tensor("hx")};
@@ -149,13 +156,7 @@ Result<std::vector<TorchValue>> sequence(Call& c, Cell cell) {
            c.add_many(kind, std::move(operands), attributes(cell, hidden, bidirectional),
                       1 + num_states));
     for (size_t s = 0; s < num_states; ++s) finals[s].push_back(results[1 + s]);
-    // [time, directions, batch, hidden] to [time, batch, directions * hidden]
-    if (bidirectional) {
-      EC_TRY(x, c.transpose(results[0], {0, 2, 1, 3}));
-      EC_TRY(x, c.reshape(x, Ints{c.size(x, 0), c.size(x, 1), 2 * hidden}));
-    } else {
-      EC_TRY(x, c.squeeze(results[0], {1}));
-    }
+    EC_TRY(x, join_directions(c, results[0], directions, hidden));
   }
   if (unbatched) {
     EC_TRY(x, c.squeeze(x, {1}));
