@@ -120,8 +120,8 @@ OpRule matmul(const Operation& op, OpRule rule) {
 
 // relu, relu6 and their relatives; other bounds have no operator.
 OpRule clip(const Operation& op, OpRule rule) {
-  const bool unit = clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 1.0f;
-  if (!unit && !fused_clamp(op)) return no("its bounds are none of those TFLite has");
+  const bool to_one = clip_bound(op, 1, -INFINITY) == 0.0f && clip_bound(op, 2, INFINITY) == 1.0f;
+  if (!to_one && !fused_clamp(op)) return no("its bounds are none of those TFLite has");
   return with_operands(std::move(rule), {kActivation, kPlain});
 }
 
@@ -170,11 +170,14 @@ OpRule pad(const Operation&, OpRule rule) {
 }
 
 // --- prescribed parameters -----------------------------------------------------------------------
-OpRule sigmoid(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 256, -128); }
-OpRule tanh(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 128, 0); }
-// Results between -1 and 1 on 16 bits.
+// Results between 0 and 1, between -1 and 1, and between -1 and 1 on 16 bits.
+OpRule unit(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 256, -128); }
+OpRule signed_unit(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 128, 0); }
 OpRule wide_unit(const Operation&, OpRule rule) { return fixed(std::move(rule), 1.0f / 32768, 0); }
-OpRule softmax(const Operation& op, OpRule rule) { return softmax_like(op, sigmoid(op, rule)); }
+
+OpRule softmax(const Operation& op, OpRule rule) {
+  return softmax_like(op, unit(op, std::move(rule)));
+}
 OpRule wide_softmax(const Operation& op, OpRule rule) {
   return softmax_like(op, wide_unit(op, std::move(rule)));
 }
@@ -183,7 +186,7 @@ OpRule log_softmax(const Operation& op, OpRule rule) {
 }
 OpRule l2_norm(const Operation& op, OpRule rule) {
   if (op.attrs_as<LpNormAttrs>().p != 2) return no("only the 2-norm has an integer form");
-  return fixed(std::move(rule), 1.0f / 128, 0);
+  return signed_unit(op, std::move(rule));
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -226,8 +229,8 @@ constexpr IntegerOp kOps[] = {
     {OpKind::Abs, all_operands, all_operands},
     {OpKind::Rsqrt, all_operands, all_operands},
     {OpKind::Clip, clip, wide_clip},
-    {OpKind::Sigmoid, sigmoid, wide_unit},
-    {OpKind::Tanh, tanh, wide_unit},
+    {OpKind::Sigmoid, unit, wide_unit},
+    {OpKind::Tanh, signed_unit, wide_unit},
     {OpKind::Softmax, softmax, wide_softmax},
     {OpKind::LogSoftmax, log_softmax, nullptr},
     {OpKind::LpNorm, l2_norm, nullptr},
