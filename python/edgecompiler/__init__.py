@@ -5,14 +5,14 @@
     print(edgecompiler.print_ir(graph))
 
 `edgecompiler.runtime.InferenceSession` runs models, `edgecompiler.ir` holds the graph classes, `edgecompiler.errors`
-the exceptions.
+the exceptions, `edgecompiler.reports` the types of the reports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import _native, errors, ir, runtime
+from . import _native, errors, ir, reports, runtime
 from ._jobs import check, compile, evaluate, inspect, optimize, quantize
 from ._lists import explain, passes, targets
 from ._models import CompileResult, Model, Shapes, native_model
@@ -41,6 +41,7 @@ __all__ = [
     "passes",
     "print_ir",
     "quantize",
+    "reports",
     "runtime",
     "targets",
 ]

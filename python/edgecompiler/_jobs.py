@@ -7,20 +7,22 @@ names and values here, and the signatures and the stub file (_jobs.pyi) are made
 from __future__ import annotations
 
 import inspect as _inspect
-import json
 import os
 import pathlib
 import tempfile
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy as np
 
 from . import _native
 from ._models import CompileResult, Model, StrPath, has_no_path, model_path, native_model
 from ._samples import Samples, samples_path
+from .reports import CompileReport, EvaluateReport, ModelSummary
 
 __all__ = ["check", "compile", "evaluate", "inspect", "optimize", "quantize", "refresh_signatures"]
+
+_Report = TypeVar("_Report")
 
 
 def compile(model: Any, target: str | None = None, **options: Any) -> Any:
@@ -41,13 +43,16 @@ def compile(model: Any, target: str | None = None, **options: Any) -> Any:
         raise ValueError("a model in memory has no file name: give output=")
     with tempfile.TemporaryDirectory() as scratch:
         keywords = _keywords({"target": target, **options}, pathlib.Path(scratch))
-        reports = json.loads(_native.compile([native_model(m) for m in models], keywords))
-    results = [_compile_result(report) for report in reports["models"]]
+        reports = _native.compile([native_model(m) for m in models], keywords)
+    results = [_compile_result(report) for report in reports]
     return results if together else results[0]
 
 
-def check(model: Model, target: str | None = None, **options: Any) -> dict[str, Any]:
+def check(model: Model, target: str | None = None, **options: Any) -> Any:
     """What would run where: the report that `edgecompile check --json` prints.
+
+    With a target a `reports.PlacementReport`; without one a `reports.CheckReport` with an entry for every target. A target
+    that refuses the model is an entry with its reason; where all refuse it, the reason of the first is raised.
 
     Operations that cannot run are rows with reason and fix, not errors. Takes the options of `compile`, so that both
     judge the same graph.
@@ -68,7 +73,7 @@ def quantize(model: Model, output: StrPath | None = None, **options: Any) -> Com
     return _compile_result(_report(_native.quantize, model, {"output": output, **options}))
 
 
-def evaluate(model: Model, data: Samples, **options: Any) -> dict[str, Any]:
+def evaluate(model: Model, data: Samples, **options: Any) -> EvaluateReport:
     """Runs a model on data and gives what `edgecompile evaluate --json` prints: top-1 and top-5 accuracy of the model and
     of the `reference`, and for every output how far the two are apart.
 
@@ -80,22 +85,21 @@ def evaluate(model: Model, data: Samples, **options: Any) -> dict[str, Any]:
     return _report(_native.evaluate, model, {"data": data, **options})
 
 
-def inspect(model: Model, **options: Any) -> dict[str, Any]:
+def inspect(model: Model, **options: Any) -> ModelSummary:
     """Inputs, outputs, operations, parameters, multiply-adds and metadata: what `edgecompile inspect --json` prints."""
     return _report(_native.inspect, model, options)
 
 
-def _report(job: Callable[[_native.Model, dict[str, Any]], str], model: Model, options: dict[str, Any]) -> dict[str, Any]:
+def _report(job: Callable[[_native.Model, dict[str, Any]], _Report], model: Model, options: dict[str, Any]) -> _Report:
     with tempfile.TemporaryDirectory() as scratch:
-        report: dict[str, Any] = json.loads(job(native_model(model), _keywords(options, pathlib.Path(scratch))))
-    return report
+        return job(native_model(model), _keywords(options, pathlib.Path(scratch)))
 
 
-def _compile_result(report: dict[str, Any]) -> CompileResult:
+def _compile_result(report: CompileReport) -> CompileResult:
     placement = report.get("placement")
     fallback = placement["host"] if placement else 0
-    on_target = placement["native"] + placement["reference"] if placement else int(report["operations_after"])
-    return CompileResult(report["output"], str(report.get("target") or ""), on_target, fallback, report)
+    on_target = placement["native"] + placement["reference"] if placement else report["operations_after"]
+    return CompileResult(report["output"], report.get("target", ""), on_target, fallback, report)
 
 
 def _keywords(options: dict[str, Any], scratch: pathlib.Path) -> dict[str, Any]:

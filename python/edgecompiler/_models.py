@@ -6,10 +6,11 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Union
 
 from . import _native
 from .ir import IRGraph
+from .reports import CompileReport
 
 StrPath = Union[str, "os.PathLike[str]"]
 # A path, the content of a model file, or a graph.
@@ -20,13 +21,13 @@ Shapes = Union[Mapping[str, Sequence[Union[int, None]]], Mapping[int, Sequence[U
 
 @dataclasses.dataclass(frozen=True)
 class CompileResult:
-    """What a compilation made. `report` is the same object that the command line prints with --json."""
+    """What a compilation made. `report` is a dict, the same object that the command line prints with --json."""
 
     output_path: str | None
     backend: str
     ops_on_target: int
     ops_fallback: int
-    report: dict[str, Any]
+    report: CompileReport
 
 
 def has_no_path(model: object) -> bool:

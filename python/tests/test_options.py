@@ -91,7 +91,7 @@ def test_models_from_memory(model, tmp_path):
     content = model.read_bytes()
     for form in (content, bytearray(content), memoryview(content), memoryview(b"xxx" + content)[3:], parse_ir(TEXT)):
         assert edgecompiler.inspect(form)["operations"] == 1
-        assert edgecompiler.check(form, dims={"N": 2})["unsupported"] == 0
+        assert edgecompiler.check(form, "cpu", dims={"N": 2})["unsupported"] == 0
     assert len(edgecompiler.load(content).ops) == 1
     result = edgecompiler.compile(content, dims={"N": 2}, output=tmp_path / "out.ecir")
     assert pathlib.Path(result.output_path).exists()

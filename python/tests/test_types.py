@@ -35,3 +35,24 @@ def test_misspelt_option_fails_the_type_checker(tmp_path):
     wrong.write_text(wrong.read_text().replace("quantize=", "quantise="))
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode != 0 and "quantise" in done.stdout, done.stdout + done.stderr
+
+
+def test_reports_have_types(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import edgecompiler\n"
+        "from edgecompiler.reports import CheckReport, CompileReport, ModelSummary, PlacementReport\n"
+        'one: PlacementReport = edgecompiler.check("m.onnx", "t")\n'
+        'every: CheckReport = edgecompiler.check("m.onnx")\n'
+        'latency: float = every["targets"][0]["estimate"]["latency_ms"]\n'
+        'summary: ModelSummary = edgecompiler.inspect("m.onnx")\n'
+        'report: CompileReport = edgecompiler.compile("m.onnx").report\n'
+        'size: int = report["artifacts"][0]["bytes"]\n'
+    )
+    environment = {**os.environ, "MYPYPATH": str(PYTHON)}
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    program.write_text(program.read_text().replace('"latency_ms"', '"latency"'))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode != 0 and "latency" in done.stdout, done.stdout + done.stderr

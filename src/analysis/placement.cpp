@@ -2,18 +2,13 @@
 
 namespace ec {
 
+std::span<const std::string_view> placement_names() {
+  static constexpr std::string_view kNames[] = {"native", "reference", "cpu", "unsupported"};
+  return kNames;
+}
+
 std::string_view placement_name(Placement placement) {
-  switch (placement) {
-    case Placement::Native:
-      return "native";
-    case Placement::Reference:
-      return "reference";
-    case Placement::Host:
-      return "cpu";
-    case Placement::Unsupported:
-      return "unsupported";
-  }
-  return "native";
+  return placement_names()[static_cast<size_t>(placement)];
 }
 
 }  // namespace ec

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "edgecompiler/options.h"
+#include "edgecompiler/report/property.h"
 #include "ir/graph.h"
 #include "options/option_def.h"
 #include "passes/manager.h"
 #include "report/placement.h"
-#include "report/property.h"
 #include "runtime/session.h"
 #include "support/blob.h"
 #include "support/result.h"

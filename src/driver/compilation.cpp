@@ -10,6 +10,8 @@
 #include "driver/statistics.h"
 #include "edgecompiler/version.h"
 #include "ir/text.h"
+#include "report/convert.h"
+#include "report/summary.h"
 #include "support/file.h"
 #include "support/sha256.h"
 #include "support/strings.h"
@@ -71,7 +73,7 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   job.graph = graph.get();
   job.name = fs::path(ref.name).stem().string();
   job.output = report.output;
-  job.passes = &report.passes;
+  job.passes = &pass_runs;
   if (compilation.verb() != Verb::Compile) return job;  // nothing is written
   job.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                     {"options_sha256", compilation.options_sha256()}};
@@ -79,6 +81,13 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   if (const Result<std::string> hash = source->sha256(); hash.ok())
     job.provenance["source_sha256"] = *hash;
   return job;
+}
+
+CompileReport CompiledModel::take_report() {
+  report.after = summarize(*graph);
+  report.passes = pass_reports(pass_runs);
+  report.pass_milliseconds = pass_runs.milliseconds;
+  return std::move(report);
 }
 
 Result<Compilation> Compilation::create(const Registry& registry, Verb verb,
@@ -109,7 +118,8 @@ Result<Compilation> Compilation::create(const Registry& registry, Verb verb,
   EC_CHECK_OK(choose_outputs(c));
   if (kQuantizesModel.has(verb)) EC_CHECK_OK(check_quantize_options(c));
   for (CompiledModel& model : c.models_)
-    model.report.options = options_report(registry.options(), c.options_, verb);
+    for (const OptionReportRow& row : options_report(registry.options(), c.options_, verb))
+      model.report.options.push_back({std::string(row.name), row.value, std::string(row.source)});
   return c;
 }
 
@@ -138,10 +148,10 @@ Status Compilation::run(std::string_view last) {
     EC_CHECK_OK(phase.run(*this));
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     for (CompiledModel& model : models_) {
-      model.report.phases.push_back({phase.name, ms});
+      model.report.phases.push_back({std::string(phase.name), ms});
       // A model that could not be read has rows in place of a graph.
       stopped_ =
-          stopped_ || &phase == stop_phase || model.report.passes.stopped || model.graph == nullptr;
+          stopped_ || &phase == stop_phase || model.pass_runs.stopped || model.graph == nullptr;
     }
     if (kRunsPasses.has(verb_)) EC_CHECK_OK(dump(phase.name, number));
   }

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "driver/compile_report.h"
+#include "driver/imported_model.h"
 #include "driver/model_ref.h"
 #include "driver/registry.h"
 #include "edgecompiler/options.h"
+#include "edgecompiler/report/compile.h"
 #include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "options/verb.h"
@@ -30,6 +31,8 @@ struct CompiledModel {
   explicit CompiledModel(ModelRef model) : ref(std::move(model)) {}
 
   ModelRef ref;
+  // import: set where several targets judge one model, which is read once for all of them
+  std::shared_ptr<ImportedModel> shared;
   std::optional<ModelSource> source;  // import; absent for a model that is a graph
   std::string format;                 // import: "onnx"
   std::unique_ptr<Graph> graph;       // import; every phase until quantise rewrites it
@@ -39,12 +42,15 @@ struct CompiledModel {
   const quantize::Strategy* strategy = nullptr;   // prepare; null: the model stays as it is
   std::optional<TargetPipelines> pipelines;       // optimise: chosen once, for legalise too
   PassContext passes;                             // optimise, legalise
+  PipelineReport pass_runs;                       //
   std::optional<PlacedModel> placed;              // place
   std::optional<EmittedModel> emitted;            // emit
   std::vector<std::unique_ptr<Graph>> read_back;  // self-check
   CompileReport report;
 
   ModelJob job(const class Compilation& compilation) const;
+  // The report of a job that is done.
+  CompileReport take_report();
 };
 
 class Compilation {

@@ -12,7 +12,7 @@ constexpr OptionDef kModel[] = {
     {.name = "target",
      .argument = "TARGET",
      .help = "device to compile for, `auto` for the one that is connected; `edgecompile targets` "
-             "lists them (default: the first of the list)",
+             "lists them (default: the first of the list; `check` judges all)",
      .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Run, Verb::Bench,
                       Verb::Evaluate),
      .short_name = 't',

@@ -17,9 +17,7 @@ Result<CompileReport> rewrite_model(const Registry& registry, Verb verb, const M
                                     const Options& options, DiagnosticSink& sink) {
   EC_TRY(Compilation c, Compilation::create(registry, verb, {&model, 1}, options, sink));
   EC_CHECK_OK(c.run());
-  CompiledModel& compiled = c.models().front();
-  compiled.report.after = summarize(*compiled.graph);
-  return std::move(compiled.report);
+  return c.models().front().take_report();
 }
 
 // The back end whose device alone runs the file; null: this machine does.
@@ -66,7 +64,7 @@ Status open_here(Compilation& c, bool profile, OpenedSession& opened) {
               : Session::create(std::move(model.graph), options);
   if (!session) return std::move(session).error().file(model.ref.name);
   opened.session = std::move(*session);
-  opened.passes = std::move(model.report.passes);
+  opened.passes = std::move(model.pass_runs);
   return {};
 }
 
@@ -78,10 +76,7 @@ Result<std::vector<CompileReport>> compile_models(const Registry& registry,
   EC_TRY(Compilation c, Compilation::create(registry, Verb::Compile, models, options, sink));
   EC_CHECK_OK(c.run());
   std::vector<CompileReport> reports;
-  for (CompiledModel& model : c.models()) {
-    model.report.after = summarize(*model.graph);
-    reports.push_back(std::move(model.report));
-  }
+  for (CompiledModel& model : c.models()) reports.push_back(model.take_report());
   return reports;
 }
 
@@ -93,19 +88,6 @@ Result<CompileReport> optimize_model(const Registry& registry, const ModelRef& m
 Result<CompileReport> quantize_model(const Registry& registry, const ModelRef& model,
                                      const Options& options, DiagnosticSink& sink) {
   return rewrite_model(registry, Verb::Quantize, model, options, sink);
-}
-
-Result<PlacementReport> check_model(const Registry& registry, const ModelRef& model,
-                                    const Options& options, DiagnosticSink& sink) {
-  EC_TRY(Compilation c, Compilation::create(registry, Verb::Check, {&model, 1}, options, sink));
-  if (Status status = c.run(); !status.ok()) return std::move(status).error().file(model.name);
-  CompiledModel& checked = c.models().front();
-  if (checked.placed) return std::move(checked.placed->report);
-  PlacementReport refused;
-  refused.model = checked.report.model;
-  refused.target = checked.report.target;
-  for (OpPlacement& row : checked.refused) refused.add(std::move(row));
-  return refused;
 }
 
 Result<ModelSummary> inspect_model(const Registry& registry, const ModelRef& model,

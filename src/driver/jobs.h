@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "driver/compile_report.h"
 #include "driver/model_ref.h"
 #include "driver/opened_session.h"
 #include "driver/registry.h"
 #include "edgecompiler/options.h"
-#include "report/placement.h"
-#include "report/summary.h"
+#include "edgecompiler/report/compile.h"
 #include "support/result.h"
 
 namespace ec {
@@ -32,6 +30,13 @@ Result<CompileReport> quantize_model(const Registry& registry, const ModelRef& m
 // Places the model as `compile` would. Operations that cannot run are rows, not errors.
 Result<PlacementReport> check_model(const Registry& registry, const ModelRef& model,
                                     const Options& options, DiagnosticSink& sink);
+// The same for every target of the registry, on one reading of the model. A target that refuses the
+// model is an entry with its reason; where all refuse it, the reason of the first is the error.
+Result<CheckReport> check_all_targets(const Registry& registry, const ModelRef& model,
+                                      const Options& options, DiagnosticSink& sink);
+// NotOnTarget where no target takes the model and every operation of it; with `strict`, on its
+// device.
+Status refuse_untaken(const CheckReport& report, bool strict);
 // Reads the model and tells what it holds.
 Result<ModelSummary> inspect_model(const Registry& registry, const ModelRef& model,
                                    const Options& options, DiagnosticSink& sink);

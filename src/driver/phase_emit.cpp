@@ -25,16 +25,18 @@ void describe_files(CompiledModel& model) {
   report.operators = emitted.operators;
   report.num_operators = emitted.num_operators;
   report.output = emitted.directory.empty() ? emitted.files.front().path : emitted.directory;
-  report.output_sha256 = hash_of(emitted.files.front());
   report.output_bytes = 0;
+  for (const ArtifactFile& file : emitted.files)
+    report.artifacts.push_back({file.path, size_of(file), hash_of(file)});
+  report.output_sha256 = report.artifacts.front().sha256;
   if (model.placed && !model.placed->segments.empty()) {
     for (size_t i = 0; i < emitted.files.size(); ++i)
-      report.segments.push_back({emitted.files[i].path, size_of(emitted.files[i]),
-                                 hash_of(emitted.files[i]), model.placed->segments[i]});
-    report.output_bytes = size_of(emitted.files.front());
+      report.segments.push_back({report.artifacts[i].path, report.artifacts[i].bytes,
+                                 report.artifacts[i].sha256, model.placed->segments[i]});
+    report.output_bytes = report.artifacts.front().bytes;
     return;
   }
-  for (const ArtifactFile& file : emitted.files) report.output_bytes += size_of(file);
+  for (const Artifact& file : report.artifacts) report.output_bytes += file.bytes;
 }
 
 Status emit_target_files(Compilation& c) {
@@ -45,7 +47,12 @@ Status emit_target_files(Compilation& c) {
     placed.push_back(*model.placed);
   }
   EC_TRY(std::vector<EmittedModel> emitted, c.target()->emit(jobs, placed, c.sink()));
-  for (size_t i = 0; i < emitted.size(); ++i) c.models()[i].emitted = std::move(emitted[i]);
+  for (size_t i = 0; i < emitted.size(); ++i) {
+    std::map<std::string, std::string>& from = jobs[i].provenance;
+    c.models()[i].report.provenance =
+        Provenance{from["compiler"], from["options_sha256"], from["source_sha256"]};
+    c.models()[i].emitted = std::move(emitted[i]);
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
 #include "quantize/calibration/sample_shapes.h"
+#include "report/summary.h"
 
 namespace ec {
 namespace {
@@ -49,15 +50,25 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
     EC_CHECK_OK(apply_import_options(*graph, options, sink));
     return graph;
   }
-  if (model.ref.bytes) {
+  ImportedModel* shared = model.shared.get();
+  if (shared != nullptr && shared->source) {
+    model.source = shared->source;
+  } else if (model.ref.bytes) {
     model.source = ModelSource::from_bytes(model.ref.name, *model.ref.bytes);
   } else {
     EC_TRY(model.source, ModelSource::open(model.ref.name));
   }
   if (c.target() != nullptr) EC_CHECK_OK(c.target()->check_source(*model.source, sink));
+  if (shared != nullptr && shared->graph != nullptr) {
+    model.format = shared->format;
+    for (const Diagnostic& d : shared->diagnostics) sink.report(d);
+    return shared->graph->clone();
+  }
   EC_TRY(const Frontend* frontend, choose_frontend(c.registry().frontends(), *model.source));
   model.format = frontend->name();
-  return frontend->import(*model.source, options, sink);
+  EC_TRY(std::unique_ptr<Graph> graph, frontend->import(*model.source, options, sink));
+  if (shared != nullptr) *shared = {model.source, model.format, graph->clone(), sink.diagnostics()};
+  return graph;
 }
 
 void remark_size(const std::string& name, const std::vector<int64_t>& shape, DiagnosticSink& sink) {

@@ -66,7 +66,7 @@ Status run_passes(const Compilation& c, CompiledModel& model, std::string_view p
   model.passes.integer_weights = model.strategy != nullptr && model.strategy->integer_weights;
   EC_TRY(PipelineReport report, PassManager(std::move(options), c.registry().passes())
                                     .run(*model.graph, pipeline, model.passes));
-  model.report.passes.append(std::move(report));
+  model.pass_runs.append(std::move(report));
   return {};
 }
 

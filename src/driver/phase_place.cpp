@@ -1,5 +1,6 @@
 // place: which operation runs where.
 #include "driver/phases.h"
+#include "report/placement.h"
 
 namespace ec {
 namespace {

@@ -9,6 +9,7 @@
 #include "driver/quantize_request.h"
 #include "driver/statistics.h"
 #include "quantize/calibration/channels_last.h"
+#include "report/convert.h"
 
 namespace ec {
 namespace {
@@ -88,7 +89,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   EC_TRY(quantize::QuantizeResult result, strategy.run(*model.graph, request, c.sink()));
   EC_CHECK_OK(data.save(c));
   model.graph = std::move(result.graph);
-  model.report.quantization = std::move(result.report);
+  model.report.quantization = quantization_report(result.report);
   return {};
 }
 

@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "driver/quantize_request.h"
-#include "driver/raise.h"
-#include "edgecompiler/evaluate.h"
 #include "evaluate/evaluated_network.h"
 #include "quantize/calibration/labels.h"
+#include "quantize/measure/accuracy.h"
+#include "quantize/measure/classification.h"
+#include "report/convert.h"
 #include "support/progress.h"
 #include "support/strings.h"
 
@@ -55,13 +56,13 @@ class Evaluation {
               "give the float model with --reference MODEL, labels with --labels FILE, or put "
               "each class into a folder of its own");
     EC_CHECK_OK(run_samples());
+    fill_scores();
     return std::move(report_);
   }
 
  private:
   Status open_networks(const ModelRef& model) {
     report_.data = data_;
-    report_.confusion = options_.flag("confusion");
     report_.model.path = model.name;
     if (!options_.text("reference").empty()) {
       EC_TRY(reference_, EvaluatedNetwork::open(registry_, options_.text("reference"),
@@ -88,9 +89,9 @@ class Evaluation {
     if (recorded) {
       chosen = *recorded;
       if (!network.takes_pixels()) chosen.layout = given_.layout;
-      report.preprocessing_from = PreprocessingFrom::File;
-    } else if (!preprocessing_given(options_)) {
-      report.preprocessing_from = PreprocessingFrom::Nothing;
+      report.preprocessing_from = "file";
+    } else {
+      report.preprocessing_from = preprocessing_given(options_) ? "options" : "nothing";
     }
     report.preprocessing = chosen.text();
     return chosen;
@@ -121,7 +122,7 @@ class Evaluation {
     };
     EC_TRY(std::unique_ptr<quantize::SampleSource> source, open());
     // Where nothing is known, bytes at the input are pixels.
-    const bool unknown = report.preprocessing_from == PreprocessingFrom::Nothing && !reference_;
+    const bool unknown = report.preprocessing_from == "nothing" && !reference_;
     if (!unknown || !source->holds_images() || !network.take_pixels()) return source;
     preprocessing.pixel_range = 255;
     report.preprocessing = preprocessing.text();
@@ -172,8 +173,8 @@ class Evaluation {
             .hint("give one label for each sample, in their order");
       EC_TRY(labels_, quantize::labels_of_lines(lines_, options_.text("labels")));
     }
-    report_.label_source = labels_.source;
-    report_.class_names = labels_.names;
+    report_.labels = labels_.source;
+    report_.classes = labels_.names;
     report_.label_offset = options_.integer("label-offset");
     return {};
   }
@@ -205,33 +206,35 @@ class Evaluation {
 
   // Whether the answer is right.
   Result<bool> add_score(size_t sample, size_t output, const std::vector<RealOutput>& outputs,
-                         EvaluatedModel& report) {
+                         quantize::ClassificationScore& score) {
+    // The model's own output is there: it was found in it.
     if (output >= outputs.size())
       return Error(Code::ShapeMismatch, "the reference has fewer outputs than the model")
-          .file(report.path);
+          .file(report_.reference->path);
     const RealOutput& scores = outputs[output];
     EC_TRY(const size_t index, score_index(sample, scores));
     const size_t classes = quantize::score_classes(scores.shape);
     // A batch above one repeats the image.
-    return report.score.add(std::span(scores.values).first(classes), index);
+    return score.add(std::span(scores.values).first(classes), index);
   }
 
   Status compare(const std::vector<RealOutput>& got, const std::vector<RealOutput>& expected) {
     if (report_.outputs.empty()) {
       EC_CHECK_OK(pair_outputs(got.size(), expected.size()));
       agreement_.resize(pairs_.size());
+      errors_.resize(pairs_.size());
     }
     for (size_t i = 0; i < pairs_.size(); ++i) {
       const RealOutput& e = expected[pairs_[i].second];
       const RealOutput g = in_order_of(got[pairs_[i].first], e.shape);
-      ComparedOutput& output = report_.outputs[i];
       if (g.values.size() != e.values.size())
         return Error(Code::ShapeMismatch,
-                     fmt::format("output '{}' is {}, the reference's {}", printable(output.name),
-                                 Shape::of(g.shape).text(), Shape::of(e.shape).text()))
+                     fmt::format("output '{}' is {}, the reference's {}",
+                                 printable(report_.outputs[i].name), Shape::of(g.shape).text(),
+                                 Shape::of(e.shape).text()))
             .file(report_.model.path)
             .hint("compare the model with the one that it was made from");
-      output.error.add(e.values, g.values);
+      errors_[i].add(e.values, g.values);
       const std::optional<size_t> axis = reference_->softmax_axes()[pairs_[i].second];
       if (const auto lists = quantize::score_lists(e.shape, axis))
         agreement_[i].add(e.values, g.values, *lists);
@@ -274,27 +277,55 @@ class Evaluation {
       }
       bool right = false, right_before = false;
       if (labelled) {
-        EC_TRY(right, add_score(sample, *scored, got, report_.model));
+        EC_TRY(right, add_score(sample, *scored, got, score_));
       }
       if (reference_) {
         EC_TRY(const std::vector<RealOutput> expected, reference_->run(sample));
         EC_CHECK_OK(compare(got, expected));
         if (labelled) {
-          EC_TRY(right_before, add_score(sample, *scored, expected, *report_.reference));
-          report_.changed.add(right, right_before);
+          EC_TRY(right_before, add_score(sample, *scored, expected, reference_score_));
+          changed_.add(right, right_before);
         }
       }
       report_progress("evaluating", static_cast<int64_t>(k + 1), static_cast<int64_t>(count));
     }
-    report_.samples = count;
-    for (size_t i = 0; i < agreement_.size(); ++i)
+    report_.samples = static_cast<int64_t>(count);
+    for (size_t i = 0; i < agreement_.size(); ++i) {
+      report_.outputs[i].error = error_summary(errors_[i]);
       report_.outputs[i].top1_agreement = agreement_[i].share();
+    }
     const auto mean_ms = [count](double seconds) {
       return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0.0;
     };
-    report_.model.run_ms = mean_ms(model_->run_seconds());
-    if (reference_) report_.reference->run_ms = mean_ms(reference_->run_seconds());
+    report_.model.run_milliseconds = mean_ms(model_->run_seconds());
+    if (reference_) report_.reference->run_milliseconds = mean_ms(reference_->run_seconds());
     return {};
+  }
+
+  // The name of the class at an index of the scores.
+  std::string class_name(size_t index) const {
+    const int64_t label = static_cast<int64_t>(index) - report_.label_offset;
+    const std::vector<std::string>& names = report_.classes;
+    if (label < 0 || label >= static_cast<int64_t>(names.size())) return std::to_string(label);
+    return names[static_cast<size_t>(label)];
+  }
+
+  void fill_score(const quantize::ClassificationScore& score, EvaluatedModel& model) const {
+    model.top1 = score.top1();
+    model.top5 = score.top5();
+    if (!options_.flag("confusion")) return;
+    model.confusion.emplace();
+    for (const auto& [pair, times] : score.confusion())
+      model.confusion->push_back({class_name(pair.first), class_name(pair.second), times});
+  }
+
+  void fill_scores() {
+    if (!report_.labelled()) return;
+    fill_score(score_, report_.model);
+    if (!report_.reference) return;
+    fill_score(reference_score_, *report_.reference);
+    report_.changed =
+        ChangedAnswersSummary{changed_.put_right, changed_.put_wrong, changed_.chance()};
   }
 
   const Registry& registry_;
@@ -310,32 +341,17 @@ class Evaluation {
   size_t size_ = 0;
   std::vector<std::pair<size_t, size_t>> pairs_;  // outputs of the model and of the reference
   std::vector<quantize::Agreement> agreement_;
+  std::vector<quantize::ErrorStatistics> errors_;  // by pair of outputs
+  quantize::ClassificationScore score_, reference_score_;
+  quantize::ChangedAnswers changed_;
   EvaluateReport report_;
 };
 
 }  // namespace
 
-std::string_view preprocessing_from_name(PreprocessingFrom from) {
-  constexpr std::string_view kNames[] = {"options", "file", "nothing"};
-  return kNames[static_cast<size_t>(from)];
-}
-
-std::string EvaluateReport::class_name(size_t index) const {
-  const int64_t label = static_cast<int64_t>(index) - label_offset;
-  if (label < 0 || class_names.empty()) return std::to_string(label);
-  if (label >= static_cast<int64_t>(class_names.size())) return std::to_string(label);
-  return class_names[static_cast<size_t>(label)];
-}
-
 Result<EvaluateReport> evaluate_model(const Registry& registry, const ModelRef& model,
                                       const Options& options, DiagnosticSink& sink) {
   return Evaluation(registry, options, sink).run(model);
-}
-
-std::string evaluate(const std::string& model, const Options& options) {
-  DiagnosticSink sink;
-  return evaluate_json(
-      value_or_raise(evaluate_model(default_registry(), model, options, sink), sink));
 }
 
 }  // namespace ec

@@ -5,43 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "edgecompiler/report/quantization.h"
 #include "quantize/measure/accuracy.h"
 
 namespace ec::quantize {
 
-struct KeptInFloat {
-  std::string name;  // in the source model
-  std::string op;
-  std::string reason;
-  bool on_purpose = false;  // a method chose it: nothing to warn of
-};
-
-struct StepTime {
-  std::string step;
-  double milliseconds = 0;
-};
-
-// What a method did to the SQNR of the outputs, measured with ranges and samples held equal.
-struct MethodGain {
-  std::string method;
-  bool applied = false;
-  double before_db = 0, after_db = 0;
-  std::string note;
-};
+// Parts of the report that the caller sees as they are.
+using ec::KeptInFloat;
+using ec::MethodGain;
+using ec::RaisedLayer;
+using ec::StepTime;
 
 // A constant that is stored with fewer bits than it is read with.
 struct StoredWeight {
   std::string name, type;
   int64_t bytes_before = 0, bytes_after = 0;  // scales included
   ErrorStatistics error;
-};
-
-// A layer that the budget raised.
-struct RaisedLayer {
-  std::string name, op;
-  std::string to;              // "16-bit activations" or "float"
-  double work_share = 0;       // about its share of all multiplications: how much becomes slower
-  bool leaves_device = false;  // the target has integers only: it runs on the CPU beside it
 };
 
 struct QuantizeReport {

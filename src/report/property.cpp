@@ -1,4 +1,4 @@
-#include "report/property.h"
+#include "edgecompiler/report/property.h"
 
 namespace ec {
 

@@ -10,7 +10,9 @@ namespace ec {
 namespace {
 
 InterfaceSummary describe(std::string name, const TensorType& type) {
-  InterfaceSummary value{std::move(name), std::string(dtype_name(type.dtype)), {}, type.quant};
+  InterfaceSummary value{std::move(name), std::string(dtype_name(type.dtype)), {}, {}};
+  if (type.quant)
+    value.quant = TensorQuantization{type.quant->scales, type.quant->zero_points, type.quant->axis};
   if (type.shape) {
     value.dims.emplace();
     for (const Dim& dim : *type.shape) value.dims->push_back(dim.text());
@@ -112,6 +114,14 @@ std::string dims_text(const InterfaceSummary& value) {
   std::string text;
   for (const std::string& dim : *value.dims) text += (text.empty() ? "" : "x") + dim;
   return text;
+}
+
+std::map<std::string, std::string> interface_layouts(const ModelSummary& summary) {
+  constexpr std::string_view kPrefix = "layout.";
+  std::map<std::string, std::string> layouts;
+  for (const auto& [key, value] : summary.metadata)
+    if (key.starts_with(kPrefix)) layouts[key.substr(kPrefix.size())] = value;
+  return layouts;
 }
 
 }  // namespace ec

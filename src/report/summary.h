@@ -1,71 +1,19 @@
-// What `inspect` tells about a model: one struct, printed as text and as JSON.
+// What a graph holds.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "edgecompiler/report/model.h"
 #include "ir/graph.h"
-#include "report/property.h"
 
 namespace ec {
-
-struct InterfaceSummary {
-  std::string name;
-  std::string dtype;
-  std::optional<std::vector<std::string>> dims;  // "3", "batch", "?"; empty: rank not known
-  std::optional<QuantParams> quant;
-};
-
-struct OpSummary {  // one kind of operation
-  std::string name;
-  int64_t count = 0;
-  int64_t macs = 0;
-};
-
-struct LayerSummary {  // one operation
-  std::string name;    // in the source model
-  std::string op;
-  std::string source_op;
-  std::string output_type;
-  std::optional<int64_t> macs;
-  int64_t parameters = 0;  // elements of constants that it reads first
-};
-
-struct QuantSummary {
-  int64_t tensors = 0;  // that carry parameters
-  int64_t per_channel = 0;
-  int64_t quantize_ops = 0;
-  int64_t dequantize_ops = 0;
-};
-
-struct ModelSummary {
-  std::string file;
-  int64_t file_bytes = 0;
-  std::string format;  // "onnx", "ecir"
-  std::string name;    // of the graph
-  std::vector<InterfaceSummary> inputs, outputs;
-  int64_t operations = 0;            // nested graphs included
-  std::vector<OpSummary> ops;        // most frequent first
-  std::vector<LayerSummary> layers;  // in order of execution; those of nested graphs follow
-  int64_t parameters = 0;            // elements of all constants
-  int64_t parameter_bytes = 0;
-  std::map<std::string, int64_t> parameter_types;  // elements by element type
-  int64_t macs = 0;
-  int64_t macs_unknown = 0;            // operations whose count needs an open dimension
-  bool has_bodies = false;             // bodies count once, however often they run
-  std::vector<std::string> open_dims;  // symbols of the inputs, in order of appearance
-  QuantSummary quant;
-  std::map<std::string, std::string> metadata;
-  std::vector<Inspection> device_code;  // that back ends found in the file
-};
 
 ModelSummary summarize(const Graph& graph);
 
 // "1x3xHxW".
 std::string dims_text(const InterfaceSummary& value);
-std::string summary_json(const ModelSummary& summary, bool layers);
+// The order of dimensions of inputs and outputs ("input.x": "nhwc"), where the metadata tells it.
+std::map<std::string, std::string> interface_layouts(const ModelSummary& summary);
 
 }  // namespace ec

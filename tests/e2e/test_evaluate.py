@@ -56,7 +56,7 @@ class Evaluate(Case):
         self.assertAlmostEqual(result["model"]["top1"], 18 / 19)
         self.assertIn({"label": "c_blue", "predicted": "a_red", "count": 1}, result["model"]["confusion"])
         text = self.good("evaluate", "m.onnx", "--data", "data", "--confusion").out
-        for part in ("19 samples", "alphabetical", "0.9474", "rows are labels", "a_red"):
+        for part in ("19 samples", "alphabetical", "94.74 %", "rows are labels", "a_red"):
             self.assertIn(part, text)
 
     def test_folders_that_are_numbers(self):

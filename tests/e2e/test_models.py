@@ -147,13 +147,43 @@ class Models(Case):
         self.assertIn("conv", text)
 
     def test_check(self):
-        result = self.good("check", "m.onnx", "--dim", "batch=1", "--json").result
+        result = self.good("check", "m.onnx", "-t", "cpu", "--dim", "batch=1", "--json").result
         self.assertTrue(result["runs"])
         self.assertEqual(result["unsupported"], 0)
         self.assertEqual(len(result["operations"]), result["native"] + result["reference"])
         self.assertIn("native", self.good("check", "m.onnx", "-v").out)
         for row in result["operations"]:
             self.assertEqual(row["placement"] == "native", row["reason"] == "", row)
+
+    def test_check_judges_every_target(self):
+        names = self.good("targets", "--quiet").out.split()
+        result = self.good("check", "m.onnx", "--json").result
+        self.assertEqual([entry["target"] for entry in result["targets"]], names)
+        for entry in result["targets"]:
+            self.assertEqual(entry, self.good("check", "m.onnx", "-t", entry["target"], "--json").result)
+        text = self.good("check", "m.onnx").out
+        for name in names:
+            self.assertIn(f"\n{name}\n", text)
+
+    def test_check_tells_remarks_once(self):
+        self.assertEqual(self.good("check", "m.onnx").err.count("is taken as 1"), 1)
+
+    def test_check_goes_on_where_a_target_refuses(self):
+        # Quantisation is asked for, which the first target has not.
+        outcome = self.good("check", "m.onnx", "-q", "dynamic", "--json")
+        entries = {entry["target"]: entry for entry in outcome.result["targets"]}
+        self.assertFalse(entries["cpu"]["runs"])
+        self.assertTrue(entries["cpu"]["refused"]["code"].startswith("EC") and entries["cpu"]["refused"]["hint"])
+        self.assertEqual(entries["cpu"]["operations"], [])
+        self.assertTrue(entries["tflite"]["runs"] and entries["tflite"]["operations"])
+        self.assertIn(entries["cpu"]["refused"]["message"], self.good("check", "m.onnx", "-q", "dynamic").out)
+        # An option of one target is no obstacle for the others.
+        self.good("check", "m.onnx", "--edgetpu-rules", "published")
+
+    def test_check_fails_where_every_target_refuses(self):
+        self.bad(7, "EC1001", "check", "absent.onnx")
+        self.write("bad.onnx", onnx.model([onnx.node("NoSuchOp", ["x"], ["y"], "n")], [onnx.value("x", [1])], [onnx.value("y", [1])]))
+        self.bad(3, "EC3004", "check", "bad.onnx")
 
     def test_quiet_prints_nothing(self):
         for arguments in [("inspect", "m.onnx"), ("check", "m.onnx"), ("optimize", "m.onnx", "-o", "q.ecir"),

@@ -21,6 +21,8 @@ struct Settings {
   Options options;                     // of the job, with defaults
   bool markdown = false;
   bool python_stubs = false;
+  bool python_reports = false;
+  bool report_schema = false;
   bool json = false;
   bool quiet = false;
   bool help = false;

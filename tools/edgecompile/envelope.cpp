@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/raise.h"
+#include "edgecompiler/report.h"
 #include "edgecompiler/version.h"
 
 namespace ec::cli {
@@ -10,24 +12,15 @@ using Json = nlohmann::ordered_json;
 
 std::string json_envelope(std::string_view command, int exit_code,
                           const std::vector<Diagnostic>& diagnostics, std::string_view result) {
-  Json list = Json::array();
-  for (const Diagnostic& d : diagnostics) {
-    Json item = {{"severity", severity_name(d.severity)}, {"code", code_id(d.code)}};
-    if (!d.file.empty()) item["file"] = d.file;
-    if (!d.node.empty()) item["node"] = d.node;
-    if (!d.op_type.empty()) item["op_type"] = d.op_type;
-    item["message"] = d.message;
-    item["notes"] = d.notes;
-    item["hint"] = d.hint;
-    list.push_back(std::move(item));
-  }
-  Json envelope = {{"schema_version", kSchemaVersion},
+  std::vector<Problem> problems;
+  for (const Diagnostic& d : diagnostics) problems.push_back(problem_of(d));
+  Json envelope = {{"schema_version", kReportSchemaVersion},
                    {"version", version()},
                    {"command", command},
                    {"ok", exit_code == 0},
                    {"exit_code", exit_code},
                    {"result", nullptr},
-                   {"diagnostics", std::move(list)}};
+                   {"diagnostics", Json::parse(to_json(problems), nullptr, false)}};
   // Texts from model files may be no UTF-8: such bytes are replaced, never a failure.
   constexpr auto kReplace = Json::error_handler_t::replace;
   if (!result.empty()) envelope["result"] = Json::parse(result, nullptr, false);

@@ -9,9 +9,6 @@
 
 namespace ec::cli {
 
-// Raised only by changes that break readers; new fields do not count.
-inline constexpr int kSchemaVersion = 1;
-
 // `result` is the text of a JSON value, or empty.
 std::string json_envelope(std::string_view command, int exit_code,
                           const std::vector<Diagnostic>& diagnostics, std::string_view result);

@@ -130,12 +130,17 @@ std::string cli_markdown() {
       "| 3 | unsupported operation |\n| 4 | does not fit a memory limit |\n"
       "| 5 | accuracy below the asked limit |\n| 6 | self-check found a difference |\n"
       "| 7 | input unreadable or corrupt |\n| 130 | interrupted; nothing half-written |\n\n"
+      "`check` without `--target` judges every target: it ends with 0 where at least one takes the "
+      "model and\nevery operation of it (with `--strict`: on its device), with 3 where none does. "
+      "A target that refuses the\nmodel as a whole is an entry with its reason. A model that no "
+      "target can read ends with the code of that\nproblem.\n\n"
       "Results go to the standard output, diagnostics and progress to the standard error. Colour "
       "is\n"
       "used on a terminal only, and never when `NO_COLOR` is set. With `--json` the standard "
       "output\n"
       "holds one object: `schema_version`, `command`, `ok`, `exit_code`, `result`, "
-      "`diagnostics`.\n";
+      "`diagnostics`.\n[report.schema.json](report.schema.json) is its schema; "
+      "`--report json=FILE` writes `result` alone.\n";
   return out;
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "driver/arrays.h"
+#include "api/arrays.h"
 #include "runtime/fill.h"
 #include "support/strings.h"
 

@@ -140,6 +140,8 @@ void take_own_options(const Options& options, Settings& settings) {
   settings.quiet = options.flag("quiet");
   settings.markdown = options.flag("markdown");
   settings.python_stubs = options.flag("python-stubs");
+  settings.python_reports = options.flag("python-reports");
+  settings.report_schema = options.flag("report-schema");
   settings.verbosity = static_cast<int>(std::clamp<int64_t>(options.integer("verbose"), 0, 3));
 }
 

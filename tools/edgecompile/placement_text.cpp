@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "report/describe_placement.h"
+#include "report_table.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -11,11 +13,10 @@ namespace ec::cli {
 
 std::string placement_table(const PlacementReport& report, bool all) {
   if (all) {
-    TextTable table({"Node", "Operation", "Placement", "Reason", "Fix"});
-    for (const OpPlacement& row : report.operations)
-      table.add({printable(row.name, 50), printable(row.op.empty() ? row.source_op : row.op, 40),
-                 std::string(placement_name(row.placement)), row.reason, row.fix});
-    return table.text();
+    std::vector<OpPlacement> rows = report.operations;
+    for (OpPlacement& row : rows)
+      if (row.op.empty()) row.op = row.source_op;
+    return report_table(rows, {"name", "op", "placement", "reason", "fix"});
   }
   struct Group {
     int64_t count = 0;
@@ -51,11 +52,8 @@ std::string compiler_text(const DeviceCompilerReport& report) {
       report.program, printable(report.version), mapped, report.operations,
       format_bytes(report.on_chip_bytes), format_bytes(report.streamed_bytes));
   if (report.differences.empty()) return out + "  the prediction agrees with it\n";
-  TextTable table({"Operation", "Status", "Predicted", "Compiled"});
-  for (const DeviceCompilerReport::Difference& d : report.differences)
-    table.add({printable(d.op, 40), printable(d.status, 100), format_count(d.predicted),
-               format_count(d.compiled)});
-  return out + "  the prediction differs from it:\n" + table.text();
+  return out + "  the prediction differs from it:\n" +
+         report_table(report.differences, {"op", "status", "predicted", "compiled"});
 }
 
 std::string placed_text(const PlacementReport& report) {

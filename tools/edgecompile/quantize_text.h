@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "quantize/strategy/strategy.h"
+#include "edgecompiler/report/quantization.h"
 
 namespace ec::cli {
 
-std::string quantize_text(const quantize::QuantizeReport& report);
+std::string quantize_text(const QuantizationReport& report);
 
 }  // namespace ec::cli

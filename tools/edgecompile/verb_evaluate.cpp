@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "cli.h"
+#include "edgecompiler/report.h"
 #include "evaluate/evaluate.h"
+#include "report/describe_run.h"
+#include "report_table.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -17,97 +19,87 @@ constexpr size_t kMatrixClasses = 16;
 constexpr size_t kListedMistakes = 20;
 
 std::string accuracy_table(const EvaluateReport& report) {
-  TextTable table({"Model", "Top-1", "Top-5", "Mean run"});
-  const auto add = [&](const EvaluatedModel& model) {
-    const auto share = [&](double value) {
-      return report.labelled() ? fmt::format("{:.4f}", value) : std::string("-");
-    };
-    table.add({printable(model.path, 60), share(model.score.top1()), share(model.score.top5()),
-               format_ms(model.run_ms)});
-  };
-  add(report.model);
-  if (report.reference) add(*report.reference);
-  std::string out = table.text();
-  if (report.reference && report.labelled())
+  std::vector<EvaluatedModel> models = {report.model};
+  if (report.reference) models.push_back(*report.reference);
+  std::string out = report_table(models, {"path", "top1", "top5", "run_milliseconds"});
+  if (report.changed)
     out += fmt::format(
         "  top-1 differs by {:+.4f} from the reference: {} answers put right, {} put wrong\n"
         "  as much or more by chance: {:.0f} %\n",
-        report.model.score.top1() - report.reference->score.top1(), report.changed.put_right,
-        report.changed.put_wrong, 100 * report.changed.chance());
+        report.model.top1.value_or(0) - report.reference->top1.value_or(0),
+        report.changed->put_right, report.changed->put_wrong, 100 * report.changed->chance);
   return out;
 }
 
-std::string outputs_table(const EvaluateReport& report) {
-  TextTable table({"Output", "Same top-1", "SQNR", "Cosine", "Mean error", "Largest error"});
-  for (const ComparedOutput& output : report.outputs)
-    table.add({printable(output.name),
-               output.top1_agreement ? fmt::format("{:.4f}", *output.top1_agreement) : "-",
-               fmt::format("{:.1f} dB", output.error.sqnr_db()),
-               fmt::format("{:.5f}", output.error.cosine()),
-               fmt::format("{:.4g}", output.error.mean_error()),
-               fmt::format("{:.4g}", output.error.largest)});
-  return table.text();
+// Classes that occur, in the order of the list.
+std::vector<std::string> classes_of(const std::vector<ConfusionCount>& confusion,
+                                    const std::vector<std::string>& names) {
+  std::vector<std::string> classes;
+  const auto position = [&](const std::string& name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    // Classes without a name are numbers.
+    return found != names.end() ? found - names.begin()
+                                : static_cast<ptrdiff_t>(parse_int(name).value_or(0));
+  };
+  for (const ConfusionCount& entry : confusion)
+    for (const std::string& name : {entry.label, entry.predicted})
+      if (std::find(classes.begin(), classes.end(), name) == classes.end()) classes.push_back(name);
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  return classes;
 }
 
-std::string matrix_text(const EvaluateReport& report, const EvaluatedModel& model,
-                        const std::set<size_t>& classes) {
+std::string matrix_text(const std::vector<ConfusionCount>& confusion,
+                        const std::vector<std::string>& classes) {
   std::vector<std::string> header{"Class"};
-  for (const size_t c : classes) header.push_back(printable(report.class_name(c), 10));
+  for (const std::string& name : classes) header.push_back(printable(name, 10));
   TextTable table(std::move(header));
-  for (const size_t label : classes) {
-    std::vector<std::string> row{printable(report.class_name(label), 24)};
-    for (const size_t predicted : classes) {
-      const auto found = model.score.confusion().find({label, predicted});
-      row.push_back(std::to_string(found == model.score.confusion().end() ? 0 : found->second));
+  for (const std::string& label : classes) {
+    std::vector<std::string> row{printable(label, 24)};
+    for (const std::string& predicted : classes) {
+      int64_t count = 0;
+      for (const ConfusionCount& entry : confusion)
+        if (entry.label == label && entry.predicted == predicted) count += entry.count;
+      row.push_back(std::to_string(count));
     }
     table.add(std::move(row));
   }
   return table.text();
 }
 
-std::string mistakes_text(const EvaluateReport& report, const EvaluatedModel& model) {
-  std::vector<std::pair<std::pair<size_t, size_t>, int64_t>> mistakes;
-  for (const auto& entry : model.score.confusion())
-    if (entry.first.first != entry.first.second) mistakes.push_back(entry);
+std::string mistakes_text(std::vector<ConfusionCount> mistakes) {
+  std::erase_if(mistakes, [](const ConfusionCount& c) { return c.label == c.predicted; });
   std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  TextTable table({"Class", "Taken for", "Times"});
-  for (size_t i = 0; i < std::min(kListedMistakes, mistakes.size()); ++i)
-    table.add({printable(report.class_name(mistakes[i].first.first), 40),
-               printable(report.class_name(mistakes[i].first.second), 40),
-               format_count(mistakes[i].second)});
-  std::string out = table.text();
-  if (mistakes.size() > kListedMistakes)
-    out += fmt::format("  and {} more; --json lists all\n", mistakes.size() - kListedMistakes);
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  const size_t more = mistakes.size() - std::min(kListedMistakes, mistakes.size());
+  mistakes.resize(mistakes.size() - more);
+  std::string out = report_table(mistakes, {"label", "predicted", "count"});
+  if (more > 0) out += fmt::format("  and {} more; --json lists all\n", more);
   return out;
 }
 
 std::string confusion_text(const EvaluateReport& report, const EvaluatedModel& model) {
-  std::set<size_t> classes;
-  for (const auto& [pair, count] : model.score.confusion()) {
-    classes.insert(pair.first);
-    classes.insert(pair.second);
-  }
+  if (!model.confusion) return {};
+  const std::vector<std::string> classes = classes_of(*model.confusion, report.classes);
   const bool matrix = classes.size() <= kMatrixClasses;
   return fmt::format("\n  {}: {}\n\n", printable(model.path, 60),
                      matrix ? "rows are labels, columns what was predicted" : "mistakes") +
-         (matrix ? matrix_text(report, model, classes) : mistakes_text(report, model));
+         (matrix ? matrix_text(*model.confusion, classes) : mistakes_text(*model.confusion));
 }
 
 std::string preprocessing_text(const EvaluatedModel& model) {
-  const std::string_view from =
-      model.preprocessing_from == PreprocessingFrom::File      ? " (recorded in the file)"
-      : model.preprocessing_from == PreprocessingFrom::Nothing ? " (neither given nor recorded)"
-                                                               : "";
+  const std::string_view from = model.preprocessing_from == "file" ? " (recorded in the file)"
+                                : model.preprocessing_from == "nothing"
+                                    ? " (neither given nor recorded)"
+                                    : "";
   return fmt::format("  {}: {}{}\n", printable(model.path, 60), model.preprocessing, from);
 }
 
 std::string report_text(const EvaluateReport& report) {
   std::string out =
-      fmt::format("{} samples of {}", format_count(static_cast<int64_t>(report.samples)),
-                  printable(report.data, 200));
+      fmt::format("{} samples of {}", format_count(report.samples), printable(report.data, 200));
   out += report.labelled()
-             ? fmt::format("; labels: {}{}\n", report.label_source,
+             ? fmt::format("; labels: {}{}\n", report.labels,
                            report.label_offset != 0
                                ? fmt::format(", score {} further", report.label_offset)
                                : std::string())
@@ -115,8 +107,9 @@ std::string report_text(const EvaluateReport& report) {
   out += preprocessing_text(report.model);
   if (report.reference) out += preprocessing_text(*report.reference);
   out += "\n" + accuracy_table(report);
-  if (report.reference) out += "\n" + outputs_table(report);
-  if (!report.confusion || !report.labelled()) return out;
+  if (report.reference)
+    out += "\n" + report_table(report.outputs, {"name", "top1_agreement", "sqnr_db", "cosine",
+                                                "mean_error", "max_error"});
   out += confusion_text(report, report.model);
   if (report.reference) out += confusion_text(report, *report.reference);
   return out;
@@ -127,7 +120,7 @@ std::string report_text(const EvaluateReport& report) {
 Status run_evaluate(const Settings& settings, Output& output, DiagnosticSink& sink) {
   EC_TRY(const EvaluateReport report,
          evaluate_model(default_registry(), settings.arguments.front(), settings.options, sink));
-  if (settings.wants_json()) output.json = evaluate_json(report);
+  if (settings.wants_json()) output.json = to_json(report);
   if (!settings.quiet) output.text = report_text(report);
   return {};
 }

@@ -3,13 +3,17 @@
 
 #include "cli.h"
 #include "driver/jobs.h"
+#include "edgecompiler/report.h"
+#include "report/describe_model.h"
+#include "report/summary.h"
+#include "report_table.h"
 #include "support/strings.h"
 #include "terminal.h"
 
 namespace ec::cli {
 namespace {
 
-std::string quant_text(const std::optional<QuantParams>& quant) {
+std::string quant_text(const std::optional<TensorQuantization>& quant) {
   if (!quant || quant->scales.empty()) return "";
   if (quant->per_channel())
     return fmt::format("per channel, axis {}, {} scales", quant->axis, quant->scales.size());
@@ -32,12 +36,7 @@ std::string ops_table(const ModelSummary& s) {
 }
 
 std::string layer_table(const ModelSummary& s) {
-  TextTable table({"Node", "Operation", "Source", "Output", "MACs", "Parameters"});
-  for (const LayerSummary& layer : s.layers)
-    table.add({printable(layer.name, 60), layer.op, printable(layer.source_op, 40),
-               layer.output_type, layer.macs ? format_count(*layer.macs) : "?",
-               format_count(layer.parameters)});
-  return table.text();
+  return report_table(s.layers, {"name", "op", "source_op", "output", "macs", "parameters"});
 }
 
 std::string macs_text(const ModelSummary& s) {
@@ -93,7 +92,7 @@ Status run_inspect(const Settings& settings, Output& output, DiagnosticSink& sin
   EC_TRY(const ModelSummary summary,
          inspect_model(default_registry(), file, settings.options, sink));
   if (!settings.quiet) output.text = summary_text(summary, settings.verbosity);
-  if (settings.json) output.json = summary_json(summary, true);
+  if (settings.json) output.json = to_json(summary);
   return {};
 }
 

@@ -1,9 +1,11 @@
 // explain, completion, man, help: what the tables of the compiler hold.
 #include <fmt/format.h>
 
+#include "api/lists_json.h"
 #include "cli.h"
-#include "driver/lists_json.h"
+#include "edgecompiler/report.h"
 #include "envelope.h"
+#include "report/python_classes.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -72,6 +74,10 @@ Status run_help(const Settings& settings, Output& output, DiagnosticSink&) {
     output.text = cli_markdown();
   } else if (settings.python_stubs) {
     output.text = python_stubs();
+  } else if (settings.python_reports) {
+    output.text = report::python_classes();
+  } else if (settings.report_schema) {
+    output.text = report_schema();
   } else if (settings.arguments.empty()) {
     output.text = help_text();
   } else {

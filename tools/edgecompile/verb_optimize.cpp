@@ -5,8 +5,11 @@
 
 #include "cli.h"
 #include "driver/jobs.h"
+#include "edgecompiler/report.h"
 #include "placement_text.h"
 #include "quantize_text.h"
+#include "report/describe_compile.h"
+#include "report_table.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -32,38 +35,42 @@ std::string change_table(const CompileReport& report) {
   return table.text();
 }
 
+using Counters = std::vector<std::pair<std::string, int64_t>>;
+
+void add_count(Counters& counters, const Counters::value_type& more) {
+  for (auto& [name, count] : counters)
+    if (name == more.first) {
+      count += more.second;
+      return;
+    }
+  counters.push_back(more);
+}
+
 // A pass that stands in the pipeline several times is one row, unless -vv asks for each.
-std::vector<PassRun> pass_rows(const PipelineReport& passes, bool each) {
-  if (each) return passes.passes;
-  std::vector<PassRun> rows;
-  for (const PassRun& run : passes.passes) {
+std::vector<PassReport> pass_rows(const std::vector<PassReport>& passes, bool each) {
+  if (each) return passes;
+  std::vector<PassReport> rows;
+  for (const PassReport& run : passes) {
     auto it = std::find_if(rows.begin(), rows.end(),
-                           [&](const PassRun& row) { return row.name == run.name; });
+                           [&](const PassReport& row) { return row.name == run.name; });
     if (it == rows.end()) {
       rows.push_back(run);
       continue;
     }
-    it->stats.add(run.stats);
+    it->changes += run.changes;
     it->runs += run.runs;
     it->milliseconds += run.milliseconds;
+    for (const auto& counter : run.counters) add_count(it->counters, counter);
   }
   return rows;
 }
 
-std::string pass_table(const PipelineReport& passes, int verbosity) {
-  TextTable table({"Pass", "Runs", "Changes", "Time", "What"});
-  for (const PassRun& run : pass_rows(passes, verbosity > 1)) {
-    std::string what;
-    for (const auto& [name, count] : run.stats.counters)
-      what += fmt::format("{}{} {}", what.empty() ? "" : ", ", count, name);
-    table.add({run.name, std::to_string(run.runs), format_count(run.stats.changes),
-               format_ms(run.milliseconds), what});
-  }
-  std::string out = table.text();
+std::string pass_table(const std::vector<PassReport>& passes, int verbosity) {
+  std::string out = report_table(pass_rows(passes, verbosity > 1),
+                                 {"name", "runs", "changes", "milliseconds", "counters"});
   if (verbosity > 1)
-    for (const PassRun& run : passes.passes)
-      for (const std::string& note : run.stats.notes)
-        out += fmt::format("  {}: {}\n", run.name, note);
+    for (const PassReport& run : passes)
+      for (const std::string& note : run.notes) out += fmt::format("  {}: {}\n", run.name, note);
   return out;
 }
 
@@ -85,14 +92,14 @@ std::string operator_text(const CompileReport& report) {
   };
   interface("input", report.before.inputs, report.after.inputs);
   interface("output", report.before.outputs, report.after.outputs);
-  for (const PassRun& run : report.passes.passes)
-    for (const std::string& note : run.stats.notes)
+  for (const PassReport& run : report.passes)
+    for (const std::string& note : run.notes)
       if (note.starts_with("transpose inserted")) out += fmt::format("  {}\n", note);
-  if (report.self_check.ran)
-    out +=
-        fmt::format("  read back and run: largest error {:.1e}\n", report.self_check.largest_error);
-  else
-    out += fmt::format("  read back, not run: {}\n", report.self_check.reason);
+  if (report.self_check)
+    out += report.self_check->ran
+               ? fmt::format("  read back and run: largest error {:.1e}\n",
+                             report.self_check->largest_error)
+               : fmt::format("  read back, not run: {}\n", report.self_check->reason);
   out += fmt::format("  sha256 {}\n", report.output_sha256);
   return out;
 }
@@ -108,17 +115,16 @@ std::string segments_text(const CompileReport& report) {
   return "\n" + table.text();
 }
 
-std::string options_table(const std::vector<OptionReportRow>& options) {
+std::string options_table(const std::vector<OptionReport>& options) {
   TextTable table({"Option", "Value", "From"});
-  for (const OptionReportRow& row : options)
-    table.add({std::string(row.name), printable(row.value), std::string(row.source)});
+  for (const OptionReport& row : options) table.add({row.name, printable(row.value), row.source});
   return table.text();
 }
 
 std::string report_text(const CompileReport& report, int verbosity) {
   std::string out = report.operators.empty() ? change_table(report) : operator_text(report);
   out += fmt::format("\n  read {}, passes {}", format_ms(report.milliseconds("import")),
-                     format_ms(report.passes.milliseconds));
+                     format_ms(report.pass_milliseconds));
   if (!report.output.empty()) {
     out += fmt::format(", write {} (measured)\n  wrote {} ({})\n",
                        format_ms(report.milliseconds("commit")),
@@ -136,13 +142,14 @@ std::string report_text(const CompileReport& report, int verbosity) {
            fixes_text(*report.placement);
   if (!report.segments.empty()) out += segments_text(report);
   if (report.quantization) out += quantize_text(*report.quantization);
+  if (verbosity > 0) out += "\n" + report_table(report.phases, {"name", "milliseconds"});
   if (verbosity > 0) out += "\n" + pass_table(report.passes, verbosity);
   if (verbosity > 1) out += "\n" + options_table(report.options);
   return out;
 }
 
 Status finish(const Settings& settings, const CompileReport& report, Output& output) {
-  if (settings.wants_json()) output.json = compile_json(report);
+  if (settings.wants_json()) output.json = to_json(report);
   if (!settings.quiet) output.text = report_text(report, settings.verbosity);
   return {};
 }
@@ -166,7 +173,7 @@ Status run_compile(const Settings& settings, Output& output, DiagnosticSink& sin
   EC_TRY(const std::vector<CompileReport> reports,
          compile_models(default_registry(), models, settings.options, sink));
   if (reports.size() == 1) return finish(settings, reports.front(), output);
-  if (settings.wants_json()) output.json = compile_json(reports);
+  if (settings.wants_json()) output.json = to_json(reports);
   if (settings.quiet) return {};
   int64_t on_chip = 0;
   for (const CompileReport& report : reports) {

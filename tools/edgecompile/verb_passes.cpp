@@ -1,8 +1,8 @@
 // passes: the passes with their options, the named pipelines and the steps of quantisation.
 #include <fmt/format.h>
 
+#include "api/lists_json.h"
 #include "cli.h"
-#include "driver/lists_json.h"
 #include "terminal.h"
 
 namespace ec::cli {

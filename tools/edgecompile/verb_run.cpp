@@ -5,12 +5,13 @@
 #include <filesystem>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
+#include "api/arrays.h"
 #include "cli.h"
-#include "driver/arrays.h"
 #include "driver/jobs.h"
+#include "edgecompiler/report.h"
 #include "inputs.h"
+#include "report/describe_run.h"
+#include "report_table.h"
 #include "support/strings.h"
 #include "terminal.h"
 
@@ -18,7 +19,6 @@ namespace ec::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // Output names may hold anything; a file name holds letters, digits, '.', '-' and '_'.
 std::string file_name(const std::string& output, std::set<std::string>& taken) {
@@ -45,44 +45,13 @@ Status make_directory(const fs::path& path) {
       .hint("`run` writes one .npy per output into a directory: -o DIR");
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
-}
-
-struct Row {
-  std::string name, file;
-  Value value;
-  ValueStatistics statistics;
-};
-
-Json rows_json(const std::vector<Row>& rows) {
-  Json list = Json::array();
-  for (const Row& row : rows)
-    list.push_back({{"name", row.name},
-                    {"dtype", dtype_name(row.value.dtype)},
-                    {"shape", row.value.shape},
-                    {"file", row.file.empty() ? Json(nullptr) : Json(row.file)},
-                    {"min", row.statistics.min},
-                    {"max", row.statistics.max},
-                    {"max_at", row.statistics.max_at},
-                    {"mean", row.statistics.mean},
-                    {"not_finite", row.statistics.not_finite}});
-  return list;
-}
-
-std::string rows_text(const std::vector<Row>& rows) {
-  TextTable table({"Output", "Type", "Shape", "Min", "Max", "At", "Mean", "File"});
-  for (const Row& row : rows) {
-    const auto number = [](double value) { return fmt::format("{:.6g}", value); };
-    table.add({printable(row.name), std::string(dtype_name(row.value.dtype)),
-               shape_text(row.value.shape), number(row.statistics.min), number(row.statistics.max),
-               std::to_string(row.statistics.max_at), number(row.statistics.mean), row.file});
-  }
-  std::string out = table.text();
-  for (const Row& row : rows)
-    if (row.statistics.not_finite > 0)
+std::string results_text(const std::vector<ResultSummary>& rows) {
+  std::string out =
+      report_table(rows, {"name", "dtype", "shape", "min", "max", "max_at", "mean", "file"});
+  for (const ResultSummary& row : rows)
+    if (row.not_finite > 0)
       out += fmt::format("  {}: {} of {} elements are not finite\n", printable(row.name),
-                         row.statistics.not_finite, row.statistics.count);
+                         row.not_finite, row.count);
   return out;
 }
 
@@ -92,9 +61,17 @@ class RowWriter {
   explicit RowWriter(const std::string& folder) : folder_(folder) {}
 
   Status add(const std::string& name, const Value& value) {
-    Row row{name, {}, {}, value_statistics(value)};
-    row.value.dtype = value.dtype;
-    row.value.shape = value.shape;
+    const ValueStatistics statistics = value_statistics(value);
+    ResultSummary row;
+    row.name = name;
+    row.dtype = dtype_name(value.dtype);
+    row.shape = value.shape;
+    row.min = statistics.min;
+    row.max = statistics.max;
+    row.mean = statistics.mean;
+    row.max_at = statistics.max_at;
+    row.not_finite = statistics.not_finite;
+    row.count = statistics.count;
     if (!folder_.empty()) {
       const fs::path path = fs::path(folder_) / file_name(name, taken_);
       EC_CHECK_OK(npy::save(path, array_from_value(value)));
@@ -103,12 +80,12 @@ class RowWriter {
     rows_.push_back(std::move(row));
     return {};
   }
-  const std::vector<Row>& rows() const { return rows_; }
+  std::vector<ResultSummary>& rows() { return rows_; }
 
  private:
   std::string folder_;
   std::set<std::string> taken_;
-  std::vector<Row> rows_;
+  std::vector<ResultSummary> rows_;
 };
 
 Status run_outputs(Session& session, const std::vector<NamedValue>& inputs, RowWriter& writer,
@@ -155,19 +132,14 @@ Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink)
       !status.ok())
     return std::move(status).error().file(model);
 
+  const RunReport report{model,         std::move(writer.rows()), opened.open_ms, ms,
+                         opened.device, session.threads()};
   if (!settings.quiet)
-    output.text = rows_text(writer.rows()) +
+    output.text = results_text(report.outputs) +
                   fmt::format("\n  ready after {}, ran in {} on {}, {} thread{} (measured)\n",
                               format_ms(opened.open_ms), format_ms(ms), opened.device,
                               session.threads(), session.threads() == 1 ? "" : "s");
-  if (settings.json)
-    output.json = Json{{"model", model},
-                       {"outputs", rows_json(writer.rows())},
-                       {"open_milliseconds", opened.open_ms},
-                       {"run_milliseconds", ms},
-                       {"device", opened.device},
-                       {"threads", session.threads()}}
-                      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (settings.json) output.json = to_json(report);
   return {};
 }
 

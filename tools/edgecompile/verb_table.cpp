@@ -10,8 +10,9 @@ constexpr VerbDef kVerbs[] = {
      "several models where the target takes them",
      "Work", run_compile},
     {Verb::Check, "MODEL", 1, 1,
-     "what would run where, with reason and fix for each operation that would not", "Work",
-     run_check},
+     "what would run where on every target, or on --target, with reason and fix for each operation "
+     "that would not",
+     "Work", run_check},
     {Verb::Optimize, "MODEL", 1, 1, "write the optimised graph as .onnx or .ecir", "Work",
      run_optimize},
     {Verb::Quantize, "MODEL", 1, 1,

@@ -1,8 +1,8 @@
 // targets: the back ends of this build with their variants, files and options.
 #include <fmt/format.h>
 
+#include "api/lists_json.h"
 #include "cli.h"
-#include "driver/lists_json.h"
 #include "option_text.h"
 #include "terminal.h"
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "report/property.h"
+#include "edgecompiler/report/property.h"
 #include "support/result.h"
 
 namespace ec {

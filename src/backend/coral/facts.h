@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "report/property.h"
+#include "edgecompiler/report/property.h"
 
 namespace ec::coral {
 

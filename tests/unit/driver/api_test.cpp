@@ -28,7 +28,13 @@ TEST_F(Api, CompileWritesTheTargetsFile) {
   EXPECT_EQ(result.output_path, (directory_ / "m_cpu.ecir").string());
   EXPECT_EQ(result.target, "cpu");
   EXPECT_TRUE(std::filesystem::exists(result.output_path));
-  EXPECT_NE(result.report.find("\"operations_before\":3"), std::string::npos) << result.report;
+  EXPECT_EQ(result.report.before.operations, 3);
+  EXPECT_EQ(result.report.output.string(), result.output_path);
+  ASSERT_EQ(result.report.artifacts.size(), 1u);
+  EXPECT_EQ(result.report.artifacts[0].sha256, result.report.output_sha256);
+  ASSERT_TRUE(result.report.provenance.has_value());
+  EXPECT_EQ(result.report.provenance->source_sha256.size(), 64u);
+  EXPECT_NE(to_json(result.report).find("\"operations_before\":3"), std::string::npos);
   ASSERT_EQ(result.warnings.size(), 1u);  // the open batch became 1
   EXPECT_EQ(result.warnings[0].severity, "remark");
 }
@@ -36,9 +42,16 @@ TEST_F(Api, CompileWritesTheTargetsFile) {
 TEST_F(Api, OptimizeInspectCheck) {
   const CompileResult result =
       optimize(model_.string(), {{"output", (directory_ / "o.ecir").string()}});
-  EXPECT_NE(result.report.find("\"operations_after\":2"), std::string::npos) << result.report;
-  EXPECT_NE(inspect(model_.string()).find("\"format\":\"ecir\""), std::string::npos);
-  EXPECT_NE(check(model_.string()).find("\"runs\":true"), std::string::npos);
+  EXPECT_EQ(result.report.after.operations, 2);
+  EXPECT_GT(result.report.milliseconds("import"), 0);
+  EXPECT_EQ(inspect(model_.string()).format, "ecir");
+  const CheckReport one = check(model_.string(), {{"target", "tflite"}});
+  ASSERT_EQ(one.targets.size(), 1u);
+  EXPECT_EQ(one.targets[0].target, "tflite");
+  EXPECT_TRUE(one.targets[0].runs());
+  const CheckReport all = check(model_.string());
+  EXPECT_GT(all.targets.size(), 1u);
+  EXPECT_EQ(all.targets[0].target, "cpu");
 }
 
 TEST_F(Api, EvaluateScoresAgainstLabels) {
@@ -51,9 +64,10 @@ TEST_F(Api, EvaluateScoresAgainstLabels) {
   EXPECT_THROW(evaluate(model_.string(), what), BackendError);  // nothing to compare with
   what.set("labels", (directory_ / "labels.txt").string());
   // -relu: the smaller element wins; of the last pair that is the second one.
-  const std::string report = evaluate(model_.string(), what);
-  EXPECT_NE(report.find("\"samples\":3"), std::string::npos) << report;
-  EXPECT_NE(report.find("\"top1\":0.666"), std::string::npos) << report;
+  const EvaluateReport report = evaluate(model_.string(), what);
+  EXPECT_EQ(report.samples, 3);
+  ASSERT_TRUE(report.model.top1.has_value());
+  EXPECT_NEAR(*report.model.top1, 2.0 / 3, 1e-9);
 }
 
 TEST_F(Api, SessionRuns) {

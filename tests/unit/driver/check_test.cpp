@@ -48,6 +48,56 @@ TEST(Check, OpenSizesAreSaid) {
   EXPECT_FALSE(check_text(text, {{"dim", SizesByName{{"tokens", 2}}}})->shapes_open);
 }
 
+Result<CheckReport> check_all_text(std::string_view text, const Options& options,
+                                   DiagnosticSink& sink) {
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(write_file(directory / "m.ecir", text).ok());
+  return check_all_targets(default_registry(), directory / "m.ecir", options, sink);
+}
+
+constexpr std::string_view kRelu =
+    "ecir 1\ngraph @m(%x: f32[n,3]) -> (a = %1) {\n  %1 = relu(%x) : f32[n,3]\n}\n";
+
+TEST(Check, EveryTargetOnOneReading) {
+  DiagnosticSink sink;
+  const auto report = check_all_text(kRelu, {}, sink);
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  ASSERT_EQ(report->targets.size(), default_registry().backends().size());
+  for (size_t i = 0; i < report->targets.size(); ++i) {
+    EXPECT_EQ(report->targets[i].target, default_registry().backends()[i]->info().name);
+    EXPECT_TRUE(report->targets[i].runs());
+    EXPECT_EQ(report->targets[i].operations.size(), 1u);
+  }
+  EXPECT_EQ(sink.diagnostics().size(), 1u);  // the open batch, once for all targets
+  EXPECT_TRUE(refuse_untaken(*report, /*strict=*/true).ok());  // the CPU runs everything itself
+}
+
+TEST(Check, ATargetThatRefusesIsAnEntry) {
+  DiagnosticSink sink;
+  // The first target has no integers.
+  const auto report = check_all_text(kRelu, {{"quantize", "dynamic"}}, sink);
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  ASSERT_TRUE(report->targets[0].refused.has_value());
+  EXPECT_FALSE(report->targets[0].refused->message.empty());
+  EXPECT_FALSE(report->targets[0].runs());
+  EXPECT_TRUE(report->targets[1].runs());
+  EXPECT_FALSE(sink.has_errors());
+  EXPECT_TRUE(refuse_untaken(*report, false).ok());
+}
+
+TEST(Check, WhereAllRefuseTheFirstReasonIsTheError) {
+  DiagnosticSink sink;
+  EXPECT_EQ(check_all_text("no model", {}, sink).error().code(),
+            check_text("no model").error().code());
+  EXPECT_EQ(sink.error_count(), 1u);
+  CheckReport none{"m", {}};
+  none.targets.resize(2);
+  none.targets[0].refused = Refusal{"EC1001", "no", "hint"};
+  none.targets[1].unsupported = 1;
+  EXPECT_EQ(refuse_untaken(none, false).error().code(), Code::NotOnTarget);
+  EXPECT_EQ(refuse_untaken(none, false).error().diagnostic().notes.size(), 2u);
+}
+
 TEST(Check, AbsentTargetIsAnError) {
   EXPECT_EQ(check_text("ecir 1\n", {{"target", "metal"}}).error().code(), Code::UnknownTarget);
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "driver/registry.h"
-#include "report/property.h"
+#include "edgecompiler/report/property.h"
 
 namespace ec {
 

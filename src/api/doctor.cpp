@@ -1,4 +1,4 @@
-#include "driver/doctor.h"
+#include "api/doctor.h"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>

@@ -1,4 +1,4 @@
-#include "driver/lists_json.h"
+#include "api/lists_json.h"
 
 #include <nlohmann/json.hpp>
 

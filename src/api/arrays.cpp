@@ -1,4 +1,4 @@
-#include "driver/arrays.h"
+#include "api/arrays.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "driver/raise.h"
+#include "api/raise.h"
 
 namespace ec {
 

@@ -1,8 +1,8 @@
 // The public session: plain types in and out, failures as exceptions.
 #include <cstring>
 
+#include "api/raise.h"
 #include "driver/jobs.h"
-#include "driver/raise.h"
 #include "edgecompiler/session.h"
 
 namespace ec {

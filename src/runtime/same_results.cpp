@@ -1,0 +1,103 @@
+#include "runtime/same_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convert.h"
+#include "runtime/session.h"
+
+namespace ec {
+namespace {
+
+// The same kernels on the same values: only their order within sums may differ.
+constexpr double kTolerance = 1e-4;
+constexpr uint64_t kSeed = 1;
+
+bool has_open_sizes(const Graph& graph) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                     [](const Tensor* input) { return !input->type().is_static(); });
+}
+
+Status compare(const Value& expected, const Value& actual, const std::string& name,
+               SelfCheck& check) {
+  if (expected.dtype != actual.dtype || expected.shape != actual.shape)
+    return self_check_failed(fmt::format("output '{}' is {} in the file and {} in the graph", name,
+                                         actual.type().text(), expected.type().text()));
+  if (!is_float(expected.dtype)) {
+    if (!(expected.data == actual.data))
+      return self_check_failed(
+          fmt::format("output '{}' has other integers than the graph gives", name));
+    return {};
+  }
+  const Reader<double> a(expected.view()), b(actual.view());
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    if (a[i] == b[i]) continue;  // infinities too
+    error = std::max(error, std::isfinite(a[i] - b[i]) ? std::abs(a[i] - b[i]) : HUGE_VAL);
+    if (std::isfinite(a[i])) largest = std::max(largest, std::abs(a[i]));
+  }
+  if (error == 0) return {};
+  const double relative = largest > 0 ? error / largest : HUGE_VAL;
+  check.largest_error = std::max(check.largest_error, relative);
+  if (!(relative <= kTolerance))
+    return self_check_failed(
+        fmt::format("output '{}' differs by {:.1e} of its largest value", name, relative));
+  return {};
+}
+
+Result<std::vector<Value>> run_one(const Graph& graph, const std::vector<Value>& inputs) {
+  Result<std::unique_ptr<Session>> session = Session::create(graph.clone(), {});
+  if (!session) return self_check_failed("the file cannot be run: " + session.error().message());
+  if ((*session)->inputs().size() != inputs.size())
+    return self_check_failed("the file has another number of inputs than the graph");
+  std::vector<NamedValue> named;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    named.push_back({(*session)->inputs()[i].name, inputs[i]});
+  Result<std::vector<Value>> results = (*session)->run(named);
+  if (!results) return self_check_failed("the file cannot be run: " + results.error().message());
+  return results;
+}
+
+}  // namespace
+
+Error self_check_failed(std::string message) {
+  return Error(Code::SelfCheckFailed, std::move(message))
+      .hint("this is a fault of the compiler: please report it with the model");
+}
+
+Result<SelfCheck> check_same_results(const Graph& expected,
+                                     std::span<const std::unique_ptr<Graph>> written) {
+  SelfCheck check;
+  if (has_open_sizes(expected)) {
+    check.reason = "sizes of the inputs are open";
+    return check;
+  }
+  Result<std::unique_ptr<Session>> ours = Session::create(expected.clone(), {});
+  if (!ours) {
+    check.reason = ours.error().message();
+    return check;
+  }
+  EC_TRY(const std::vector<NamedValue> inputs, (*ours)->random_inputs(kSeed));
+  Result<std::vector<Value>> wanted = (*ours)->run(inputs);
+  if (!wanted) {
+    check.reason = wanted.error().message();
+    return check;
+  }
+  ours->reset();
+  std::vector<Value> values;
+  for (const NamedValue& input : inputs) values.push_back(input.value);
+  for (const std::unique_ptr<Graph>& graph : written) {
+    EC_TRY(values, run_one(*graph, values));
+  }
+  if (values.size() != wanted->size())
+    return self_check_failed("the file has another number of outputs than the graph");
+  for (size_t i = 0; i < wanted->size(); ++i)
+    EC_CHECK_OK(compare((*wanted)[i], values[i], expected.output_names()[i], check));
+  check.ran = true;
+  return check;
+}
+
+}  // namespace ec
