@@ -19,7 +19,7 @@ QUOTED_ONLY = {"cpu", "tflite", "arm", "metal"}
 # Folders that may hold a name because it is theirs for another reason.
 ALSO_FORMAT = {
     "tflite": ["src/formats/tflite", "src/frontend/tflite", "src/writer/tflite"],
-    "cpu": ["src/frontend/torch", "src/report"],  # PyTorch calls a device so; the processor beside a device
+    "cpu": ["src/frontend/torch", "src/analysis"],  # PyTorch calls a device so; the processor beside a device
     "coral": ["src/formats/edgetpu"],
 }
 # Generated from the tables of the program.
