@@ -4,6 +4,7 @@
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
+#include "ops/border.h"
 #include "quantize/calibration/sample_shapes.h"
 
 namespace ec {
@@ -47,6 +48,7 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
     model.format = "graph";
     std::unique_ptr<Graph> graph = model.ref.graph->clone();
     EC_CHECK_OK(apply_import_options(*graph, options, sink));
+    normalise_attributes(*graph);
     return graph;
   }
   if (model.ref.bytes) {

@@ -1,8 +1,11 @@
 // Reference execution: one operation, and whole graphs by plain interpretation.
 #include <algorithm>
+#include <new>
+#include <stdexcept>
 
 #include "ops/infer.h"
 #include "ops/kernel.h"
+#include "support/checked.h"
 
 namespace ec {
 
@@ -12,6 +15,16 @@ Error KernelContext::fail(std::string message) const {
       location.op_type.empty() ? std::string(op_.def().name) : location.op_type;
   return Error(Code::ExecutionFailed, std::move(message)).node(std::string(location.name()), type);
 }
+
+namespace {
+
+Error out_of_memory(const KernelContext& ctx, std::string message) {
+  Error error = ctx.fail(std::move(message));
+  error.diagnostic().code = Code::OutOfMemory;
+  return error;
+}
+
+}  // namespace
 
 bool is_quantized(const Operation& op) {
   const auto carries_parameters = [](const Tensor* tensor) {
@@ -26,6 +39,39 @@ KernelFn kernel_of(const Operation& op) {
   return def.quantized != nullptr && is_quantized(op) ? def.quantized : def.reference;
 }
 
+Status run_kernel(KernelContext& ctx) {
+  const Operation& op = ctx.op();
+  const OpDef& def = op.def();
+  for (size_t i = 0; i < static_cast<size_t>(def.inputs().min); ++i)
+    if (!ctx.has(i)) return ctx.fail("operand " + std::to_string(i) + " is absent");
+  const bool allocates = def.sizes_from_values || !op.bodies().empty();
+  for (size_t i = 0; !allocates && i < ctx.num_outputs(); ++i)
+    if (!ctx.is_allocated(i))
+      return ctx.fail("the operands do not tell the sizes of result " + std::to_string(i));
+  try {
+    EC_CHECK_OK(kernel_of(op)(ctx));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(ctx, "no memory to compute the result");
+  } catch (const std::length_error&) {
+    return out_of_memory(ctx, "no memory to compute the result");
+  }
+  for (size_t i = 0; i < ctx.num_outputs(); ++i)
+    if (!ctx.has_result(i)) return ctx.fail("result " + std::to_string(i) + " was not computed");
+  return {};
+}
+
+Result<size_t> result_bytes(const KernelContext& ctx, DType dtype, std::span<const int64_t> shape,
+                            size_t limit) {
+  if (std::ranges::any_of(shape, [](int64_t size) { return size < 0; }))
+    return ctx.fail("a size of the result is negative");
+  const TensorType type(dtype, Shape::of(shape));
+  const auto bytes = type.num_bytes();
+  if (!bytes || !checked_extent(shape, static_cast<int64_t>(element_size(dtype))) ||
+      static_cast<size_t>(*bytes) > limit)
+    return out_of_memory(ctx, "result " + type.text() + " is too large");
+  return static_cast<size_t>(*bytes);
+}
+
 namespace {
 
 class EvalContext : public KernelContext {
@@ -36,6 +82,7 @@ class EvalContext : public KernelContext {
     outputs_.resize(op.outputs().size());
     results_.resize(op.outputs().size());
     buffers_.resize(op.outputs().size());
+    given_.resize(op.outputs().size(), false);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (values[i] == nullptr) continue;
       inputs_[i] = values[i]->view();
@@ -46,10 +93,11 @@ class EvalContext : public KernelContext {
   }
 
   Status allocate(size_t i, DType dtype, std::vector<int64_t> shape) override {
-    const auto bytes = TensorType(dtype, Shape::of(shape)).num_bytes();
-    if (!bytes || static_cast<size_t>(*bytes) > limit_) return too_large(dtype, shape);
-    Buffer buffer = Buffer::allocate(static_cast<size_t>(*bytes));
-    if (!buffer.ok()) return too_large(dtype, shape);
+    EC_TRY(const size_t bytes, result_bytes(*this, dtype, shape, limit_));
+    Buffer buffer = Buffer::allocate(bytes);
+    if (!buffer.ok())
+      return out_of_memory(
+          *this, "result " + TensorType(dtype, Shape::of(shape)).text() + " is too large");
     results_[i].dtype = dtype;
     results_[i].shape = std::move(shape);
     const auto& quant = op_.output(i)->type().quant;
@@ -60,10 +108,13 @@ class EvalContext : public KernelContext {
 
   Status set_output(size_t i, Value value) override {
     results_[i] = std::move(value);
+    given_[i] = true;
     outputs_[i].reset();
     buffers_[i] = Buffer();
     return {};
   }
+
+  bool has_result(size_t i) const override { return outputs_[i].has_value() || given_[i]; }
 
   Result<std::vector<Value>> run_body(size_t body, std::vector<Value> inputs) override {
     return interpret(*op_.bodies()[body], inputs);
@@ -84,7 +135,8 @@ class EvalContext : public KernelContext {
         operands[i].data = &kNoByte;  // empty tensors are known values
     }
     InferContext infer(op_, std::move(operands));
-    EC_CHECK_OK(op_.def().infer(infer));
+    EC_CHECK_OK(infer_types(infer));
+    attrs_ = infer.attributes();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const TensorType& type = infer.results()[i];
       // Control flow gives whole values.
@@ -103,16 +155,11 @@ class EvalContext : public KernelContext {
  private:
   static constexpr std::byte kNoByte{};
 
-  Error too_large(DType dtype, std::span<const int64_t> shape) const {
-    Error error = fail("result " + TensorType(dtype, Shape::of(shape)).text() + " is too large");
-    error.diagnostic().code = Code::OutOfMemory;
-    return error;
-  }
-
   std::span<const Value* const> values_;
   size_t limit_;
   std::vector<Value> results_;
   std::vector<Buffer> buffers_;
+  std::vector<bool> given_;
 };
 
 }  // namespace
@@ -121,7 +168,7 @@ Result<std::vector<Value>> evaluate(const Operation& op, std::span<const Value* 
                                     size_t limit) {
   EvalContext ctx(op, inputs, limit);
   EC_CHECK_OK(ctx.prepare());
-  EC_CHECK_OK(kernel_of(op)(ctx));
+  EC_CHECK_OK(run_kernel(ctx));
   return ctx.take_results();
 }
 
