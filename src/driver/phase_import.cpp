@@ -6,6 +6,7 @@
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
+#include "ops/border.h"
 #include "quantize/calibration/sample_shapes.h"
 #include "report/summary.h"
 
@@ -53,6 +54,7 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
     model.format = "graph";
     std::unique_ptr<Graph> graph = model.ref.graph->clone();
     EC_CHECK_OK(apply_import_options(*graph, options, sink));
+    normalise_attributes(*graph);
     return graph;
   }
   ImportedModel* shared = model.shared.get();

@@ -1,5 +1,7 @@
 #include "frontend/frontend.h"
 
+#include "ops/border.h"
+
 namespace ec {
 
 std::optional<DetectedFormat> Frontend::explain(const ModelSource&) const { return std::nullopt; }
@@ -11,6 +13,7 @@ Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
   const size_t before = sink.error_count();
   bind_input_values(*graph, options.input_values, sink);
   if (sink.error_count() > before) return sink.first_error();
+  normalise_attributes(*graph);
   return graph;
 }
 

@@ -21,7 +21,7 @@ class SymbolTable {
   }
   std::string_view name(uint32_t id) {
     const std::lock_guard lock(mutex_);
-    return names_[id];
+    return id < names_.size() ? std::string_view(names_[id]) : "?";
   }
 
  private:

@@ -134,7 +134,7 @@ class Verifier {
   // The stored result types must not contradict what inference says.
   void check_types(const Operation& op) {
     InferContext ctx(op, operands_of(op));
-    if (Status status = op.def().infer(ctx); !status.ok()) {
+    if (Status status = infer_types(ctx); !status.ok()) {
       faults_.push_back(std::move(status.error().diagnostic()));
       return;
     }

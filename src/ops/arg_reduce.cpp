@@ -39,7 +39,7 @@ Status arg_extreme(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
   const auto out = ctx.output(0).as<int64_t>();
   if (out.empty()) return {};
-  EC_TRY(const int64_t axis, kernel_axis(ctx, attrs.axis, x.rank()));
+  const int64_t axis = attrs.axis;
   const AxisSplit split = split_at_axis(x.shape, axis);
   if (split.size == 0) return ctx.fail("the axis has no elements to choose from");
   with_compute_type(x.dtype, [&](auto c) {
@@ -66,7 +66,7 @@ Status infer_arg(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kNumbers));
   std::optional<Shape> shape = ctx.shape(0);
   if (shape) {
-    EC_TRY(const int64_t axis, normalize_axis(ctx, attrs.axis, shape->rank()));
+    const int64_t axis = attrs.axis;
     const Dim& size = (*shape)[static_cast<size_t>(axis)];
     if (size.is_static() && size.size() == 0)
       return ctx.bad_shape("the axis of " + operand_text(ctx, 0) + " has no elements");
@@ -110,7 +110,7 @@ void top_k_as(KernelContext& ctx, const AxisSplit& split, int64_t k) {
 
 Status top_k(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  EC_TRY(const int64_t axis, kernel_axis(ctx, ctx.attrs<TopKAttrs>().axis, x.rank()));
+  const int64_t axis = ctx.attrs<TopKAttrs>().axis;
   EC_TRY(const int64_t k, single_int(ctx, 1));
   const AxisSplit split = split_at_axis(x.shape, axis);
   if (k < 0 || k > split.size)
@@ -123,21 +123,15 @@ Status top_k(KernelContext& ctx) {
 
 Status infer_top_k(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kNumbers));
-  if (!is_integer(ctx.dtype(1)))
-    return ctx.bad_type("k is " + operand_text(ctx, 1) + "; it must be an integer");
-  if (const auto count = ctx.type(1).num_elements(); count && *count != 1)
-    return ctx.bad_shape("k is " + operand_text(ctx, 1) + "; it must be a single value");
   Dim k = Dim::unknown();
   if (const auto value = ctx.int_values(1); value && value->size() == 1) {
-    if (value->front() < 0)
-      return ctx.bad_value("k is " + std::to_string(value->front()) + "; it cannot be negative");
     k = value->front();
   } else if (const auto dims = ctx.dim_values(1); dims && dims->size() == 1) {
     k = dims->front();
   }
   std::optional<Shape> shape = ctx.shape(0);
   if (shape) {
-    EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<TopKAttrs>().axis, shape->rank()));
+    const int64_t axis = ctx.attrs<TopKAttrs>().axis;
     Dim& size = (*shape)[static_cast<size_t>(axis)];
     if (k.is_static() && size.is_static() && k.size() > size.size())
       return ctx.bad_value("k is " + k.text() + ", the axis of " + operand_text(ctx, 0) + " has " +
@@ -151,18 +145,22 @@ Status infer_top_k(InferContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kArgMaxRules[] = {rule::axis("axis", "x")};
 EC_OP_DEF(ArgMax, .signature = "(x) -> indices",
           .summary = "Index of the largest element along an axis, the first or last of equals.",
-          .infer = infer_arg, .reference = arg_extreme<true>, .quant = QuantRule::Compared,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kArgMaxRules, .infer = infer_arg, .reference = arg_extreme<true>,
+          .quant = QuantRule::Compared, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(ArgMin, .signature = "(x) -> indices",
           .summary = "Index of the smallest element along an axis, the first or last of equals.",
-          .infer = infer_arg, .reference = arg_extreme<false>, .quant = QuantRule::Compared,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kArgMaxRules, .infer = infer_arg, .reference = arg_extreme<false>,
+          .quant = QuantRule::Compared, .layout = LayoutRule::AxisAttr);
+constexpr Rule kTopKRules[] = {rule::axis("axis", "x"), rule::integers("k"), rule::one_element("k"),
+                               rule::not_negative("k")};
 EC_OP_DEF(TopK, .signature = "(x, k) -> (values, indices)",
           .summary =
               "The k largest or smallest elements along an axis in order, with their "
               "indices; equal elements by index.",
-          .infer = infer_top_k, .reference = top_k, .quant = QuantRule::SameAsInput);
+          .rules = kTopKRules, .infer = infer_top_k, .reference = top_k,
+          .quant = QuantRule::SameAsInput);
 
 }  // namespace ec::ops

@@ -345,6 +345,19 @@ Status reference_attention(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kAttentionRules[] = {rule::rank("q", 3, 4),
+                                    rule::same_rank("k", "q"),
+                                    rule::same_rank("v", "q"),
+                                    rule::rank("mask", 1, 4),
+                                    rule::rank("past_key", 4),
+                                    rule::rank("past_value", 4),
+                                    rule::rank("nonpad_kv_seqlen", 1),
+                                    rule::integers("nonpad_kv_seqlen"),
+                                    rule::between("q_heads", 0, 1 << 20),
+                                    rule::between("kv_heads", 0, 1 << 20),
+                                    rule::between("qk_output_mode", 0, 3),
+                                    rule::between("left_window", -1, INT64_MAX),
+                                    rule::between("right_window", -1, INT64_MAX)};
 EC_OP_DEF(Attention,
           .signature =
               "(q, k, v, mask?, past_key?, past_value?, nonpad_kv_seqlen?) -> (y, present_key?, "
@@ -352,7 +365,7 @@ EC_OP_DEF(Attention,
           .summary =
               "softmax(scale q k^T + masks) v per head, with grouped heads, key and value caches, "
               "causal and window masks.",
-          .infer = infer_attention, .reference = reference_attention, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kAttentionRules, .infer = infer_attention, .reference = reference_attention,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -123,9 +123,18 @@ Status reference_col2im(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kCol2ImRules[] = {rule::numbers("x"),
+                                 rule::rank("x", 3),
+                                 rule::integers("image_shape"),
+                                 rule::integers("block_shape"),
+                                 rule::not_negative("image_shape"),
+                                 rule::positive("block_shape"),
+                                 rule::at_least("strides", 1),
+                                 rule::at_least("dilations", 1),
+                                 rule::at_least("pads", 0)};
 EC_OP_DEF(Col2Im, .signature = "(x, image_shape, block_shape) -> y",
           .summary = "Adds the columns of sliding blocks back into an image; overlaps sum up.",
-          .infer = infer_col2im, .reference = reference_col2im, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kCol2ImRules, .infer = infer_col2im, .reference = reference_col2im,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

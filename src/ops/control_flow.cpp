@@ -281,16 +281,19 @@ Status run_loop(KernelContext& ctx) { return LoopRun(ctx).run(); }
 
 }  // namespace
 
+constexpr Rule kIfRules[] = {rule::one_element("condition")};
 EC_OP_DEF(If, .signature = "(condition, captures...) -> (results...)",
           .summary =
               "The results of the first nested graph when condition is true, else of the "
               "second; both take the captures.",
-          .infer = infer_if, .reference = run_if);
+          .rules = kIfRules, .infer = infer_if, .reference = run_if);
+constexpr Rule kLoopRules[] = {rule::integers("trip_count"), rule::one_element("trip_count"),
+                               rule::one_element("condition"), rule::at_least("num_carried", 0)};
 EC_OP_DEF(Loop, .signature = "(trip_count?, condition?, operands...) -> (results...)",
           .summary =
               "Runs the nested graph while its condition holds, at most trip_count times. "
               "The first num_carried operands are carried from iteration to iteration, the "
               "others stay; further results are stacked.",
-          .infer = infer_loop, .reference = run_loop);
+          .rules = kLoopRules, .infer = infer_loop, .reference = run_loop);
 
 }  // namespace ec::ops

@@ -297,18 +297,46 @@ Status reference_conv_transpose(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kConvRules[] = {rule::min_rank("x", 3),
+                               rule::same_rank("w", "x"),
+                               rule::rank("bias", 1),
+                               rule::same_rank("residual", "x"),
+                               rule::numbers("x"),
+                               rule::at_least("groups", 1),
+                               rule::at_least("strides", 1),
+                               rule::at_least("dilations", 1),
+                               rule::at_least("pads", 0),
+                               rule::per_spatial("strides", "x"),
+                               rule::per_spatial("dilations", "x"),
+                               rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(Conv, .signature = "(x, w, bias?, residual?) -> y",
           .summary =
               "Convolution with groups, strides, dilations and pads, of any spatial rank: "
               "activation(x * w + bias + residual).",
-          .infer = infer_conv, .reference = reference_conv, .quantized = quantized::conv,
-          .quant = QuantRule::WeightedSum, .layout = LayoutRule::FollowsInput);
+          .rules = kConvRules, .infer = infer_conv, .reference = reference_conv,
+          .quantized = quantized::conv, .quant = QuantRule::WeightedSum,
+          .layout = LayoutRule::FollowsInput);
+constexpr Rule kConvTransposeRules[] = {rule::min_rank("x", 3),
+                                        rule::same_rank("w", "x"),
+                                        rule::rank("bias", 1),
+                                        rule::numbers("x"),
+                                        rule::at_least("groups", 1),
+                                        rule::at_least("strides", 1),
+                                        rule::at_least("dilations", 1),
+                                        rule::at_least("pads", 0),
+                                        rule::per_spatial("strides", "x"),
+                                        rule::per_spatial("dilations", "x"),
+                                        rule::per_spatial("pads", "x", 2),
+                                        rule::at_least("output_padding", 0),
+                                        rule::at_least("output_sizes", 1),
+                                        rule::per_spatial("output_padding", "x"),
+                                        rule::per_spatial("output_sizes", "x")};
 EC_OP_DEF(ConvTranspose, .signature = "(x, w, bias?) -> y",
           .summary =
               "Transposed convolution: every input element adds its scaled filter to the output; "
               "then bias and activation.",
-          .infer = infer_conv_transpose, .reference = reference_conv_transpose,
-          .quantized = quantized::conv_transpose, .quant = QuantRule::WeightedSum,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kConvTransposeRules, .infer = infer_conv_transpose,
+          .reference = reference_conv_transpose, .quantized = quantized::conv_transpose,
+          .quant = QuantRule::WeightedSum, .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops

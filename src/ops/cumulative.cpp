@@ -67,10 +67,6 @@ Status cumulate(KernelContext& ctx) {
 
 Status infer_cumulative(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kNumbers));
-  if (!is_integer(ctx.dtype(1)))
-    return ctx.bad_type("axis is " + operand_text(ctx, 1) + "; it must be an integer");
-  if (const auto count = ctx.type(1).num_elements(); count && *count != 1)
-    return ctx.bad_shape("axis is " + operand_text(ctx, 1) + "; it must be a single value");
   if (const auto axis = ctx.int_values(1); axis && axis->size() == 1 && ctx.shape(0)) {
     EC_TRY(const int64_t checked, normalize_axis(ctx, axis->front(), ctx.shape(0)->rank()));
     (void)checked;
@@ -80,15 +76,16 @@ Status infer_cumulative(InferContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kCumSumRules[] = {rule::integers("axis"), rule::one_element("axis")};
 EC_OP_DEF(CumSum, .signature = "(x, axis) -> y",
           .summary =
               "Running sum along an axis, with or without the element itself, from either "
               "end.",
-          .infer = infer_cumulative, .reference = cumulate<SumFn>);
+          .rules = kCumSumRules, .infer = infer_cumulative, .reference = cumulate<SumFn>);
 EC_OP_DEF(CumProd, .signature = "(x, axis) -> y",
           .summary =
               "Running product along an axis, with or without the element itself, from "
               "either end.",
-          .infer = infer_cumulative, .reference = cumulate<ProdFn>);
+          .rules = kCumSumRules, .infer = infer_cumulative, .reference = cumulate<ProdFn>);
 
 }  // namespace ec::ops

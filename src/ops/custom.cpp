@@ -27,6 +27,7 @@ EC_OP_DEF(Custom, .signature = "(inputs...) -> (outputs...)",
           .summary =
               "An op of another program, named by its code, with opaque options. It is kept and "
               "written again, but has no kernel here.",
-          .infer = infer_custom, .reference = custom, .layout = LayoutRule::Fixed);
+          .sizes_from_values = true, .infer = infer_custom, .reference = custom,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

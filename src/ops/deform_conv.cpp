@@ -163,11 +163,25 @@ Status reference_deform_conv(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kDeformConvRules[] = {rule::floats("x"),
+                                     rule::rank("x", 4),
+                                     rule::rank("w", 4),
+                                     rule::rank("offset", 4),
+                                     rule::rank("bias", 1),
+                                     rule::rank("mask", 4),
+                                     rule::at_least("groups", 1),
+                                     rule::at_least("offset_groups", 1),
+                                     rule::at_least("strides", 1),
+                                     rule::at_least("dilations", 1),
+                                     rule::at_least("pads", 0),
+                                     rule::per_spatial("strides", "x"),
+                                     rule::per_spatial("dilations", "x"),
+                                     rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(DeformConv, .signature = "(x, w, offset, bias?, mask?) -> y",
           .summary =
               "Convolution whose taps read at given offsets by bilinear interpolation, "
               "scaled by an optional mask.",
-          .infer = infer_deform_conv, .reference = reference_deform_conv, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kDeformConvRules, .infer = infer_deform_conv, .reference = reference_deform_conv,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -231,11 +231,19 @@ Status detection(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kDetectionPostProcessRules[] = {rule::rank("box_encodings", 3),
+                                               rule::rank("scores", 3),
+                                               rule::rank("anchors", 2),
+                                               rule::at_least("max_detections", 1),
+                                               rule::at_least("max_classes_per_detection", 1),
+                                               rule::at_least("detections_per_class", 1),
+                                               rule::at_least("num_classes", 1)};
 EC_OP_DEF(DetectionPostProcess,
           .signature = "(box_encodings, scores, anchors) -> (boxes, classes, scores, count)",
           .summary =
               "Decodes boxes relative to anchors and keeps the best by non-maximum suppression: "
               "corners, class numbers, scores and how many there are.",
-          .infer = infer_detection, .reference = detection, .layout = LayoutRule::Fixed);
+          .rules = kDetectionPostProcessRules, .infer = infer_detection, .reference = detection,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -31,14 +31,13 @@ Status track_gather(InferContext& ctx) {
 }
 
 Status infer_gather(InferContext& ctx) {
-  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
   const auto& x = ctx.shape(0);
   const auto& indices = ctx.shape(1);
   if (!x || !indices) {
     ctx.set(0, ctx.dtype(0), std::nullopt);
     return {};
   }
-  EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<GatherAttrs>().axis, x->rank()));
+  const int64_t axis = ctx.attrs<GatherAttrs>().axis;
   EC_CHECK_OK(require_rank_limit(ctx, x->rank() + indices->rank() - 1));
   const auto at_axis = x->begin() + axis;
   std::vector<Dim> out(x->begin(), at_axis);
@@ -50,7 +49,7 @@ Status infer_gather(InferContext& ctx) {
 
 Status gather(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  const size_t axis = plain_axis(ctx.attrs<GatherAttrs>().axis, x.rank());
+  const size_t axis = static_cast<size_t>(ctx.attrs<GatherAttrs>().axis);
   std::vector<int64_t> indices = read_ints(ctx, 1);
   for (int64_t& index : indices) {
     EC_TRY(index, checked_index(ctx, index, x.shape[axis]));
@@ -63,14 +62,10 @@ Status gather(KernelContext& ctx) {
 // ------------------------------------------------------------------------------
 
 Status infer_gather_elements(InferContext& ctx) {
-  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
   const auto& x = ctx.shape(0);
   const auto& indices = ctx.shape(1);
   if (x && indices) {
-    if (x->rank() != indices->rank())
-      return ctx.bad_shape("indices " + operand_text(ctx, 1) + " need the rank of the input " +
-                           operand_text(ctx, 0));
-    EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<GatherAttrs>().axis, x->rank()));
+    const int64_t axis = ctx.attrs<GatherAttrs>().axis;
     EC_CHECK_OK(require_within(ctx, *indices, *x, axis, "indices"));
   }
   ctx.set(0, ctx.dtype(0), indices);
@@ -79,7 +74,7 @@ Status infer_gather_elements(InferContext& ctx) {
 
 Status gather_elements(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  const size_t axis = plain_axis(ctx.attrs<GatherAttrs>().axis, x.rank());
+  const size_t axis = static_cast<size_t>(ctx.attrs<GatherAttrs>().axis);
   EC_TRY(const std::vector<int64_t> offsets, element_offsets(ctx, x.shape, axis, ctx.input(1)));
   gather_blocks(ctx.output(0).data, x.data, offsets, 1, element_size(x.dtype));
   return {};
@@ -92,7 +87,6 @@ Result<std::optional<Shape>> gather_nd_shape(InferContext& ctx) {
   const auto& x = ctx.shape(0);
   const auto& indices = ctx.shape(1);
   const int64_t batch_dims = ctx.attrs<GatherNdAttrs>().batch_dims;
-  if (batch_dims < 0) return ctx.bad_value("batch_dims is negative");
   if (!x || !indices) return std::optional<Shape>{};
   if (indices->rank() == 0 || batch_dims >= static_cast<int64_t>(indices->rank()) ||
       batch_dims >= static_cast<int64_t>(x->rank()))
@@ -119,7 +113,6 @@ Result<std::optional<Shape>> gather_nd_shape(InferContext& ctx) {
 }
 
 Status infer_gather_nd(InferContext& ctx) {
-  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
   EC_TRY(std::optional<Shape> shape, gather_nd_shape(ctx));
   ctx.set(0, ctx.dtype(0), std::move(shape));
   return {};
@@ -138,19 +131,25 @@ Status gather_nd(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kGatherRules[] = {rule::integers("indices"), rule::axis("axis", "x")};
 EC_OP_DEF(Gather, .signature = "(x, indices) -> y",
           .summary =
               "The entries of x along axis at the given indices; the shape of the indices "
               "takes the place of the axis.",
-          .infer = infer_gather, .reference = gather, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kGatherRules, .infer = infer_gather, .reference = gather,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+constexpr Rule kGatherElementsRules[] = {rule::integers("indices"), rule::same_rank("indices", "x"),
+                                         rule::axis("axis", "x")};
 EC_OP_DEF(GatherElements, .signature = "(x, indices) -> y",
           .summary = "One element of x per index: the index replaces its position along axis.",
-          .infer = infer_gather_elements, .reference = gather_elements,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kGatherElementsRules, .infer = infer_gather_elements,
+          .reference = gather_elements, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kGatherNdRules[] = {rule::integers("indices"), rule::min_rank("indices", 1),
+                                   rule::between("batch_dims", 0, rule::kAnyRank)};
 EC_OP_DEF(GatherNd, .signature = "(x, indices) -> y",
           .summary = "The blocks of x at the index tuples in the last dimension of indices.",
-          .infer = infer_gather_nd, .reference = gather_nd, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::Fixed);
+          .rules = kGatherNdRules, .infer = infer_gather_nd, .reference = gather_nd,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

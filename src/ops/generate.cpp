@@ -150,14 +150,19 @@ Status eye_like(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kRangeRules[] = {rule::numbers("start"), rule::one_element("start"),
+                                rule::one_element("limit"), rule::one_element("delta")};
 EC_OP_DEF(Range, .signature = "(start, limit, delta) -> y",
           .summary = "start, start + delta, ... up to but not including limit.",
-          .infer = infer_range, .reference = range);
+          .rules = kRangeRules, .infer = infer_range, .reference = range);
+constexpr Rule kFillRules[] = {rule::integers("shape"), rule::one_element("value"),
+                               rule::not_negative("shape")};
 EC_OP_DEF(Fill, .signature = "(shape, value) -> y",
           .summary = "A tensor of the given shape with every element equal to value.",
-          .infer = infer_fill, .reference = fill);
+          .rules = kFillRules, .infer = infer_fill, .reference = fill);
+constexpr Rule kEyeLikeRules[] = {rule::rank("x", 2)};
 EC_OP_DEF(EyeLike, .signature = "(x) -> y",
           .summary = "Ones on diagonal k of a matrix with the shape of x, zeros elsewhere.",
-          .infer = infer_eye_like, .reference = eye_like);
+          .rules = kEyeLikeRules, .infer = infer_eye_like, .reference = eye_like);
 
 }  // namespace ec::ops

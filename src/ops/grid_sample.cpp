@@ -244,16 +244,20 @@ Status reference_affine_grid(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kGridSampleRules[] = {rule::numbers("x"), rule::floats("grid"),
+                                     rule::min_rank("x", 3), rule::same_rank("grid", "x")};
 EC_OP_DEF(GridSample, .signature = "(x, grid) -> y",
           .summary =
               "Samples images at the grid's points, given in [-1, 1], by nearest, linear or cubic "
               "interpolation.",
-          .infer = infer_grid_sample, .reference = reference_grid_sample, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kGridSampleRules, .infer = infer_grid_sample, .reference = reference_grid_sample,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kAffineGridRules[] = {rule::floats("theta"), rule::rank("theta", 3),
+                                     rule::integers("size"), rule::not_negative("size")};
 EC_OP_DEF(
     AffineGrid, .signature = "(theta, size) -> grid",
     .summary = "Grid of sampling points: an affine map of every element's position in [-1, 1].",
-    .infer = infer_affine_grid, .reference = reference_affine_grid, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kAffineGridRules, .infer = infer_affine_grid, .reference = reference_affine_grid,
+    .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

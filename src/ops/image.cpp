@@ -214,22 +214,27 @@ Status reference_nms(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kDepthToSpaceRules[] = {rule::rank("x", 4), rule::between("block", 1, 1 << 20)};
 EC_OP_DEF(DepthToSpace, .signature = "(x) -> y",
           .summary = "Spreads channels over blocks of pixels (pixel shuffle).",
-          .infer = (infer_blocks<DepthToSpaceAttrs, true>),
+          .rules = kDepthToSpaceRules, .infer = (infer_blocks<DepthToSpaceAttrs, true>),
           .reference = (reference_blocks<DepthToSpaceAttrs, true>), .quant = QuantRule::SameAsInput,
           .layout = LayoutRule::FollowsInput);
 EC_OP_DEF(SpaceToDepth, .signature = "(x) -> y",
-          .summary = "Collects blocks of pixels into channels.",
+          .summary = "Collects blocks of pixels into channels.", .rules = kDepthToSpaceRules,
           .infer = (infer_blocks<SpaceToDepthAttrs, false>),
           .reference = (reference_blocks<SpaceToDepthAttrs, false>),
           .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+constexpr Rule kNonMaxSuppressionRules[] = {
+    rule::floats("boxes"),          rule::floats("scores"),          rule::rank("boxes", 3),
+    rule::rank("scores", 3),        rule::integers("max_per_class"), rule::floats("iou_threshold"),
+    rule::floats("score_threshold")};
 EC_OP_DEF(
     NonMaxSuppression,
     .signature = "(boxes, scores, max_per_class?, iou_threshold?, score_threshold?) -> selected",
     .summary =
         "Best boxes of every class that do not overlap better ones: rows of image, class, box.",
-    .infer = infer_nms, .reference = reference_nms, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kNonMaxSuppressionRules, .sizes_from_values = true, .infer = infer_nms,
+    .reference = reference_nms, .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ops/border.h"
 #include "ops/convert.h"
+#include "support/checked.h"
 
 namespace ec {
 namespace {
@@ -37,6 +39,7 @@ std::vector<InferOperand> operands_of(const Operation& op) {
 
 InferContext::InferContext(const Operation& op, std::vector<InferOperand> operands)
     : op_(op),
+      attrs_(op.attrs()),
       operands_(std::move(operands)),
       results_(op.outputs().size()),
       result_dims_(op.outputs().size()) {}
@@ -96,10 +99,33 @@ Error InferContext::fail(Code code, std::string message) const {
   return Error(code, std::move(message)).node(std::string(location.name()), type);
 }
 
+namespace {
+
+// Ranks and sizes that no kernel, plan or writer can count with.
+Status check_result_limits(const InferContext& ctx, const TensorType& type) {
+  if (!type.shape) return {};
+  if (type.shape->rank() > static_cast<size_t>(rule::kAnyRank))
+    return ctx.bad_shape("result has " + std::to_string(type.shape->rank()) +
+                         " dimensions; tensors have at most " + std::to_string(rule::kAnyRank));
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : *type.shape) sizes.push_back(dim.is_static() ? dim.size() : 1);
+  if (checked_extent(sizes, static_cast<int64_t>(element_size(type.dtype)))) return {};
+  return ctx.fail(Code::OutOfMemory, "result " + type.text() + " is too large");
+}
+
+}  // namespace
+
+Status infer_types(InferContext& ctx) {
+  EC_CHECK_OK(check_border(ctx));
+  EC_CHECK_OK(ctx.op().def().infer(ctx));
+  for (const TensorType& type : ctx.results()) EC_CHECK_OK(check_result_limits(ctx, type));
+  return {};
+}
+
 Status infer_operation(Operation& op) {
   InferContext ctx(op, operands_of(op));
   ctx.allow_refining_bodies();
-  EC_CHECK_OK(op.def().infer(ctx));
+  EC_CHECK_OK(infer_types(ctx));
   Graph& graph = op.graph();
   for (size_t i = 0; i < op.outputs().size(); ++i) {
     TensorType type = ctx.results()[i];

@@ -25,10 +25,13 @@ class InferContext {
   InferContext(const Operation& op, std::vector<InferOperand> operands);
 
   const Operation& op() const { return op_; }
+  // The operation's attributes, normalised by the border as far as ranks are known.
   template <class S>
   const S& attrs() const {
-    return op_.attrs_as<S>();
+    return attrs_.as<S>();
   }
+  const Attrs& attributes() const { return attrs_; }
+  void set_attributes(Attrs attrs) { attrs_ = std::move(attrs); }
   size_t num_inputs() const { return operands_.size(); }
   size_t num_outputs() const { return results_.size(); }
   bool has(size_t i) const { return i < operands_.size() && operands_[i].type != nullptr; }
@@ -70,6 +73,7 @@ class InferContext {
 
  private:
   const Operation& op_;
+  Attrs attrs_;
   std::vector<InferOperand> operands_;
   std::vector<TensorType> results_;
   std::vector<std::optional<std::vector<Dim>>> result_dims_;
@@ -79,6 +83,9 @@ class InferContext {
 
 // What the graph knows of an operation's operands: types, constants, tracked dimensions.
 std::vector<InferOperand> operands_of(const Operation& op);
+// The border's checks, then the op's inference, then limits on the results. Nothing calls an op's
+// own inference in another way.
+Status infer_types(InferContext& ctx);
 // Infers one operation from its operands' types and constants and stores the result types.
 Status infer_operation(Operation& op);
 // All operations in order, bodies included; reports every failure.

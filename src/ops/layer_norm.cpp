@@ -154,8 +154,7 @@ Status infer_layer_norm(InferContext& ctx) {
   }
   std::optional<Shape> statistics = ctx.shape(0);
   if (statistics) {
-    EC_TRY(const int64_t axis,
-           normalize_axis(ctx, ctx.attrs<LayerNormAttrs>().axis, statistics->rank()));
+    const int64_t axis = ctx.attrs<LayerNormAttrs>().axis;
     for (auto d = static_cast<size_t>(axis); d < statistics->rank(); ++d) (*statistics)[d] = 1;
   }
   EC_CHECK_OK(infer_same_as_first(ctx));
@@ -195,7 +194,7 @@ void lp_norm_as(KernelContext& ctx, const AxisSplit& split) {
 
 Status lp_norm(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  EC_TRY(const int64_t axis, kernel_axis(ctx, ctx.attrs<LpNormAttrs>().axis, x.rank()));
+  const int64_t axis = ctx.attrs<LpNormAttrs>().axis;
   if (x.count() == 0) return {};
   const AxisSplit split = split_at_axis(x.shape, axis);
   with_float_type(x.dtype, [&](auto c) { lp_norm_as<decltype(c)>(ctx, split); });
@@ -203,14 +202,7 @@ Status lp_norm(KernelContext& ctx) {
 }
 
 Status infer_lp_norm(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<LpNormAttrs>();
   EC_CHECK_OK(check_type(ctx, 0, kFloats));
-  if (attrs.p != 1 && attrs.p != 2)
-    return ctx.bad_value("p is " + std::to_string(attrs.p) + "; it must be 1 or 2");
-  if (ctx.shape(0)) {
-    EC_TRY(const int64_t axis, normalize_axis(ctx, attrs.axis, ctx.shape(0)->rank()));
-    (void)axis;
-  }
   return infer_same_as_first(ctx);
 }
 
@@ -258,34 +250,35 @@ Status lrn(KernelContext& ctx) {
 }
 
 Status infer_lrn(InferContext& ctx) {
-  const int64_t size = ctx.attrs<LrnAttrs>().size;
   EC_CHECK_OK(check_type(ctx, 0, kFloats));
-  if (size < 1) return ctx.bad_value("size is " + std::to_string(size) + "; it must be positive");
-  if (ctx.shape(0) && ctx.shape(0)->rank() < 2)
-    return ctx.bad_shape("input " + operand_text(ctx, 0) + " needs at least 2 dimensions");
   return infer_same_as_first(ctx);
 }
 
 }  // namespace
 
+constexpr Rule kLayerNormRules[] = {rule::axis("axis", "x")};
 EC_OP_DEF(LayerNorm, .signature = "(x, scale?, bias?) -> (y, mean?, inv_std_dev?)",
           .summary =
               "Normalises all dimensions from axis on to mean 0 and variance 1, then scales "
               "and shifts with parameters that broadcast to x.",
-          .infer = infer_layer_norm, .reference = layer_norm, .quant = QuantRule::Free,
-          .layout = LayoutRule::Fixed);
+          .rules = kLayerNormRules, .infer = infer_layer_norm, .reference = layer_norm,
+          .quant = QuantRule::Free, .layout = LayoutRule::Fixed);
 EC_OP_DEF(RmsNorm, .signature = "(x, scale?) -> y",
           .summary = "x / sqrt(mean(x^2) + epsilon) * scale over all dimensions from axis on.",
-          .infer = infer_rms_norm, .reference = rms_norm, .quant = QuantRule::Free,
-          .layout = LayoutRule::Fixed);
+          .rules = kLayerNormRules, .infer = infer_rms_norm, .reference = rms_norm,
+          .quant = QuantRule::Free, .layout = LayoutRule::Fixed);
+constexpr Rule kLpNormRules[] = {rule::axis("axis", "x"), rule::between("p", 1, 2)};
 EC_OP_DEF(LpNorm, .signature = "(x) -> y",
           .summary = "x divided by its L1 or L2 norm along an axis; 0 where the norm is 0.",
-          .infer = infer_lp_norm, .reference = lp_norm, .quantized = quantized::lp_norm,
-          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
+          .rules = kLpNormRules, .infer = infer_lp_norm, .reference = lp_norm,
+          .quantized = quantized::lp_norm, .quant = QuantRule::FixedOutput,
+          .layout = LayoutRule::AxisAttr);
+constexpr Rule kLrnRules[] = {rule::min_rank("x", 2), rule::between("size", 1, INT64_MAX)};
 EC_OP_DEF(Lrn, .signature = "(x) -> y",
           .summary =
               "x / (bias + alpha / size * sum of squares over size neighbouring channels) ^ "
               "beta.",
-          .infer = infer_lrn, .reference = lrn, .layout = LayoutRule::FollowsInput);
+          .rules = kLrnRules, .infer = infer_lrn, .reference = lrn,
+          .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops

@@ -318,21 +318,28 @@ Status reference_det(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kMatMulRules[] = {rule::numbers("a"), rule::min_rank("a", 1), rule::min_rank("b", 1),
+                                 rule::rank("bias", 1)};
 EC_OP_DEF(MatMul, .signature = "(a, b, bias?) -> y",
           .summary =
               "Matrix product of the last two dimensions, broadcast over the others: "
               "activation(alpha * a b + bias). Operands of rank 1 are a row (a) or a column (b).",
-          .infer = infer_matmul, .reference = reference_matmul, .quantized = quantized::matmul,
-          .quant = QuantRule::WeightedSum, .layout = LayoutRule::Fixed);
+          .rules = kMatMulRules, .infer = infer_matmul, .reference = reference_matmul,
+          .quantized = quantized::matmul, .quant = QuantRule::WeightedSum,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kGemmRules[] = {rule::numbers("a"), rule::rank("a", 2), rule::rank("b", 2),
+                               rule::rank("c", 0, 2)};
 EC_OP_DEF(Gemm, .signature = "(a, b, c?) -> y",
           .summary =
               "activation(alpha * a b + beta * c) of matrices, each transposed on request; c is "
               "broadcast.",
-          .infer = infer_gemm, .reference = reference_gemm, .quantized = quantized::gemm,
-          .quant = QuantRule::WeightedSum, .layout = LayoutRule::Fixed);
+          .rules = kGemmRules, .infer = infer_gemm, .reference = reference_gemm,
+          .quantized = quantized::gemm, .quant = QuantRule::WeightedSum,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kDetRules[] = {rule::floats("x"), rule::min_rank("x", 2)};
 EC_OP_DEF(Det, .signature = "(x) -> y",
           .summary = "Determinant of the square matrices in the last two dimensions.",
-          .infer = infer_det, .reference = reference_det, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kDetRules, .infer = infer_det, .reference = reference_det,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -15,18 +15,10 @@ namespace {
 // ------------------------------------------------------------------------------------
 
 // The permutation for a rank; an empty attribute reverses the dimensions.
-Result<std::vector<size_t>> permutation(const InferContext& ctx, size_t rank) {
-  const auto& perm = ctx.attrs<TransposeAttrs>().perm;
-  std::vector<size_t> out(rank);
-  if (perm.empty()) {
-    for (size_t d = 0; d < rank; ++d) out[d] = rank - 1 - d;
-    return out;
-  }
-  if (perm.size() != rank)
-    return ctx.bad_value("perm lists " + std::to_string(perm.size()) +
-                         " dimensions, the input has " + std::to_string(rank));
-  EC_TRY(const std::vector<int64_t> axes, normalize_axes(ctx, perm, rank));
-  std::copy(axes.begin(), axes.end(), out.begin());
+std::vector<size_t> permutation(const TransposeAttrs& attrs, size_t rank) {
+  std::vector<size_t> out(attrs.perm.begin(), attrs.perm.end());
+  if (!out.empty()) return out;
+  for (size_t d = rank; d-- > 0;) out.push_back(d);
   return out;
 }
 
@@ -34,15 +26,14 @@ Status infer_transpose(InferContext& ctx) {
   const auto& x = ctx.shape(0);
   if (!x) {
     const auto& perm = ctx.attrs<TransposeAttrs>().perm;
-    EC_CHECK_OK(require_rank_limit(ctx, perm.size()));
     std::optional<Shape> shape;
     if (!perm.empty()) shape = Shape(std::vector<Dim>(perm.size(), Dim::unknown()));
     ctx.set(0, ctx.dtype(0), std::move(shape));
     return {};
   }
-  EC_TRY(const std::vector<size_t> perm, permutation(ctx, x->rank()));
   Shape out;
-  for (const size_t axis : perm) out.push_back((*x)[axis]);
+  for (const size_t axis : permutation(ctx.attrs<TransposeAttrs>(), x->rank()))
+    out.push_back((*x)[axis]);
   ctx.set(0, ctx.dtype(0), std::move(out));
   if (x->rank() <= 1)
     if (const auto tracked = tracked_elements(ctx, 0)) track_result(ctx, 0, *tracked);
@@ -52,15 +43,10 @@ Status infer_transpose(InferContext& ctx) {
 Status transpose(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
   const MutableView& y = ctx.output(0);
-  const auto& perm = ctx.attrs<TransposeAttrs>().perm;
   const std::vector<int64_t> strides = row_major_strides(x.shape);
-  std::vector<int64_t> permuted(x.rank());
-  const auto rank = static_cast<int64_t>(x.rank());
-  for (size_t d = 0; d < x.rank(); ++d) {
-    const int64_t axis = perm.empty() ? rank - 1 - static_cast<int64_t>(d)
-                                      : (perm[d] < 0 ? perm[d] + rank : perm[d]);
-    permuted[d] = strides[static_cast<size_t>(axis)];
-  }
+  std::vector<int64_t> permuted;
+  for (const size_t axis : permutation(ctx.attrs<TransposeAttrs>(), x.rank()))
+    permuted.push_back(strides[axis]);
   strided_copy(y.data, row_major_strides(y.shape), x.data, permuted, y.shape,
                element_size(x.dtype));
   return {};
@@ -78,7 +64,7 @@ Result<std::optional<Shape>> concat_shape(InferContext& ctx) {
     if (x && !out) out = Shape(std::vector<Dim>(x->rank(), Dim::unknown()));
   }
   if (!out) return out;
-  EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, out->rank()));
+  const int64_t axis = ctx.attrs<AxisAttrs>().axis;
   Dim sum(0);
   for (size_t i = 0; i < ctx.num_inputs(); ++i) {
     const auto& x = ctx.shape(i);
@@ -113,20 +99,19 @@ Status infer_concat(InferContext& ctx) {
   return {};
 }
 
-size_t axis_of(const KernelContext& ctx, size_t rank) {
-  const int64_t axis = ctx.attrs<AxisAttrs>().axis;
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+size_t axis_of(const KernelContext& ctx) {
+  return static_cast<size_t>(ctx.attrs<AxisAttrs>().axis);
 }
 
 Status concat(KernelContext& ctx) {
   const MutableView& y = ctx.output(0);
-  const AxisSplit whole = split_at(y.shape, axis_of(ctx, y.rank()));
+  const AxisSplit whole = split_at(y.shape, axis_of(ctx));
   const int64_t row = whole.size * whole.inner;
   const size_t bytes = element_size(y.dtype);
   int64_t offset = 0;
   for (size_t i = 0; i < ctx.num_inputs(); ++i) {
     const ConstView& x = ctx.input(i);
-    const int64_t run = split_at(x.shape, axis_of(ctx, x.rank())).size * whole.inner;
+    const int64_t run = split_at(x.shape, axis_of(ctx)).size * whole.inner;
     if (offset + run > row) return ctx.fail("the inputs do not fit the result");
     const int64_t shape[] = {whole.outer, run}, from[] = {run, 1}, to[] = {row, 1};
     strided_copy(y.data + static_cast<size_t>(offset) * bytes, to, x.data, from, shape, bytes);
@@ -191,7 +176,7 @@ Status infer_split(InferContext& ctx) {
     for (size_t i = 0; i < n; ++i) ctx.set(i, ctx.dtype(0), std::nullopt);
     return {};
   }
-  EC_TRY(const int64_t axis, normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, x->rank()));
+  const int64_t axis = ctx.attrs<AxisAttrs>().axis;
   EC_TRY(const std::vector<Dim> sizes, split_sizes(ctx, (*x)[static_cast<size_t>(axis)]));
   const auto tracked = x->rank() == 1 ? tracked_elements(ctx, 0) : std::nullopt;
   size_t offset = 0;
@@ -209,7 +194,7 @@ Status infer_split(InferContext& ctx) {
 
 Status split(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  const size_t axis = axis_of(ctx, x.rank());
+  const size_t axis = axis_of(ctx);
   const AxisSplit whole = split_at(x.shape, axis);
   const int64_t row = whole.size * whole.inner;
   const size_t bytes = element_size(x.dtype);
@@ -274,12 +259,6 @@ Status tile(KernelContext& ctx) {
 // ----------------------------------------------------------------------------------------
 
 Status infer_trilu(InferContext& ctx) {
-  if (ctx.shape(0) && ctx.shape(0)->rank() < 2)
-    return ctx.bad_shape("input needs two dimensions, got " + operand_text(ctx, 0));
-  if (ctx.has(1)) {
-    EC_CHECK_OK(require_integer(ctx, 1, "k"));
-    EC_CHECK_OK(require_scalar(ctx, 1, "k"));
-  }
   ctx.set(0, ctx.dtype(0), ctx.shape(0));
   return {};
 }
@@ -317,16 +296,9 @@ Status trilu(KernelContext& ctx) {
 
 Status infer_reverse_sequence(InferContext& ctx) {
   const auto& attrs = ctx.attrs<ReverseSequenceAttrs>();
-  EC_CHECK_OK(require_integer(ctx, 1, "sequence lengths"));
-  if (ctx.shape(1) && ctx.shape(1)->rank() != 1)
-    return ctx.bad_shape("sequence lengths must be a list, got " + operand_text(ctx, 1));
-  const auto axis_ok = [](int64_t axis) { return axis == 0 || axis == 1; };
-  if (!axis_ok(attrs.batch_axis) || !axis_ok(attrs.time_axis) ||
-      attrs.batch_axis == attrs.time_axis)
+  if (attrs.batch_axis == attrs.time_axis)
     return ctx.bad_value("batch_axis and time_axis must be 0 and 1");
   if (const auto& x = ctx.shape(0)) {
-    if (x->rank() < 2)
-      return ctx.bad_shape("input needs two dimensions, got " + operand_text(ctx, 0));
     const Dim& batch = (*x)[static_cast<size_t>(attrs.batch_axis)];
     if (ctx.shape(1)) EC_CHECK_OK(merge_dims(ctx, batch, (*ctx.shape(1))[0], "batch"));
     const auto lengths = ctx.int_values(1);
@@ -373,34 +345,50 @@ Status reverse_sequence(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kTransposeRules[] = {rule::permutation("perm", "x")};
 EC_OP_DEF(Transpose, .signature = "(x) -> y",
           .summary =
               "Dimension i of the result is dimension perm[i] of x; without perm the order "
               "is reversed.",
-          .infer = infer_transpose, .reference = transpose, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::Fixed);
+          .rules = kTransposeRules, .infer = infer_transpose, .reference = transpose,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kConcatRules[] = {rule::axis("axis", "inputs")};
 EC_OP_DEF(Concat, .signature = "(inputs...) -> y",
-          .summary = "The inputs one after another along axis.", .infer = infer_concat,
-          .reference = concat, .quantized = quantized::concat, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .summary = "The inputs one after another along axis.", .rules = kConcatRules,
+          .infer = infer_concat, .reference = concat, .quantized = quantized::concat,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+constexpr Rule kSplitRules[] = {rule::integers("split"), rule::not_negative("split"),
+                                rule::axis("axis", "x")};
 EC_OP_DEF(Split, .signature = "(x, split?) -> (outputs...)",
           .summary =
               "Cuts x along axis into pieces of the given sizes, or into equal pieces with "
               "the last one smaller.",
-          .infer = infer_split, .reference = split, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kSplitRules, .infer = infer_split, .reference = split,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+constexpr Rule kTileRules[] = {rule::integers("repeats"), rule::rank("repeats", 1),
+                               rule::not_negative("repeats")};
 EC_OP_DEF(Tile, .signature = "(x, repeats) -> y",
-          .summary = "x repeated repeats[i] times along each dimension i.", .infer = infer_tile,
-          .reference = tile, .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .summary = "x repeated repeats[i] times along each dimension i.", .rules = kTileRules,
+          .infer = infer_tile, .reference = tile, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::AxisAttr);
+constexpr Rule kTriluRules[] = {rule::min_rank("x", 2), rule::integers("k"),
+                                rule::one_element("k")};
 EC_OP_DEF(Trilu, .signature = "(x, k?) -> y",
           .summary =
               "The upper or lower triangle of the last two dimensions from diagonal k; the "
               "other elements are zero.",
-          .infer = infer_trilu, .reference = trilu, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::Fixed);
+          .rules = kTriluRules, .infer = infer_trilu, .reference = trilu,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kReverseSequenceRules[] = {rule::min_rank("x", 2),
+                                          rule::integers("sequence_lengths"),
+                                          rule::rank("sequence_lengths", 1),
+                                          rule::not_negative("sequence_lengths"),
+                                          rule::between("batch_axis", 0, 1),
+                                          rule::between("time_axis", 0, 1)};
 EC_OP_DEF(ReverseSequence, .signature = "(x, sequence_lengths) -> y",
           .summary = "Reverses the first sequence_lengths[b] steps of each batch entry b.",
-          .infer = infer_reverse_sequence, .reference = reverse_sequence,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kReverseSequenceRules, .infer = infer_reverse_sequence,
+          .reference = reverse_sequence, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -218,23 +218,30 @@ Status infer_group_norm(InferContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kBatchNormRules[] = {rule::min_rank("x", 1), rule::rank("scale", 1),
+                                    rule::rank("bias", 1), rule::rank("mean", 1),
+                                    rule::rank("var", 1)};
 EC_OP_DEF(BatchNorm, .signature = "(x, scale, bias, mean, var) -> (y, running_mean?, running_var?)",
           .summary =
               "(x - mean) / sqrt(var + epsilon) * scale + bias per channel, with the given "
               "statistics or, when training, those of the batch.",
-          .infer = infer_batch_norm, .reference = batch_norm, .quant = QuantRule::Free,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kBatchNormRules, .infer = infer_batch_norm, .reference = batch_norm,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+constexpr Rule kInstanceNormRules[] = {rule::min_rank("x", 2), rule::rank("scale", 1),
+                                       rule::rank("bias", 1)};
 EC_OP_DEF(InstanceNorm, .signature = "(x, scale, bias) -> y",
           .summary =
               "Normalises each channel of each sample to mean 0 and variance 1, then scales "
               "and shifts it.",
-          .infer = infer_instance_norm, .reference = instance_norm, .quant = QuantRule::Free,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kInstanceNormRules, .infer = infer_instance_norm, .reference = instance_norm,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+constexpr Rule kGroupNormRules[] = {rule::min_rank("x", 2), rule::rank("scale", 1),
+                                    rule::rank("bias", 1), rule::at_least("groups", 1)};
 EC_OP_DEF(GroupNorm, .signature = "(x, scale, bias) -> y",
           .summary =
               "Normalises each group of channels of each sample to mean 0 and variance 1, "
               "then scales and shifts each channel.",
-          .infer = infer_group_norm, .reference = group_norm, .quant = QuantRule::Free,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kGroupNormRules, .infer = infer_group_norm, .reference = group_norm,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops

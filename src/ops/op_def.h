@@ -9,6 +9,7 @@
 
 #include "ir/attrs.h"
 #include "ops/op_kind.h"
+#include "ops/rules.h"
 #include "support/result.h"
 
 namespace ec {
@@ -57,8 +58,10 @@ using KernelFn = Status (*)(KernelContext&);
 struct OpDef {
   OpKind kind;
   std::string_view name;
-  std::string_view signature;  // names of operands and results; '?' optional, '...' any number
-  std::string_view summary;    // documentation: what it computes, in one or two sentences
+  std::string_view signature;      // names of operands and results; '?' optional, '...' any number
+  std::string_view summary;        // documentation: what it computes, in one or two sentences
+  std::span<const Rule> rules{};   // what the border checks; see ops/rules.h
+  bool sizes_from_values = false;  // the kernel allocates its results: values decide about sizes
   OpTraits traits{};
   InferFn infer = nullptr;
   KernelFn reference = nullptr;

@@ -205,7 +205,7 @@ Status pad(KernelContext& ctx) {
 
 Result<std::vector<int64_t>> crop_axes(const InferContext& ctx, size_t rank) {
   const auto& attrs = ctx.attrs<CenterCropPadAttrs>();
-  if (!attrs.axes.empty()) return normalize_axes(ctx, attrs.axes, rank);
+  if (!attrs.axes.empty()) return attrs.axes;
   std::vector<int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   return axes;
@@ -251,15 +251,20 @@ Status center_crop_pad(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kPadRules[] = {rule::integers("pads"), rule::rank("pads", 1),
+                              rule::one_element("value"), rule::integers("axes")};
 EC_OP_DEF(Pad, .signature = "(x, pads, value?, axes?) -> y",
           .summary =
               "Adds elements before and after each dimension: a constant, the mirrored, the "
               "nearest or the opposite elements. Negative pads remove.",
-          .infer = infer_pad, .reference = pad, .quant = QuantRule::SameAsInput,
+          .rules = kPadRules, .infer = infer_pad, .reference = pad, .quant = QuantRule::SameAsInput,
           .layout = LayoutRule::AxisAttr);
+constexpr Rule kCenterCropPadRules[] = {rule::integers("shape"), rule::rank("shape", 1),
+                                        rule::not_negative("shape"), rule::axes("axes", "x")};
 EC_OP_DEF(CenterCropPad, .signature = "(x, shape) -> y",
           .summary = "Crops or pads with zeros to the given sizes, keeping the centre.",
-          .infer = infer_center_crop_pad, .reference = center_crop_pad,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kCenterCropPadRules, .infer = infer_center_crop_pad,
+          .reference = center_crop_pad, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

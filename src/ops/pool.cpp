@@ -297,28 +297,66 @@ Status reference_global_max_pool(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kMaxPoolRules[] = {rule::numbers("x"),
+                                  rule::min_rank("x", 3),
+                                  rule::length("kernel", 1, rule::kAnyRank),
+                                  rule::at_least("kernel", 1),
+                                  rule::per_spatial("kernel", "x"),
+                                  rule::at_least("strides", 1),
+                                  rule::at_least("dilations", 1),
+                                  rule::at_least("pads", 0),
+                                  rule::per_spatial("strides", "x"),
+                                  rule::per_spatial("dilations", "x"),
+                                  rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(MaxPool, .signature = "(x) -> (y, indices?)",
           .summary =
               "Largest element of each window, and on request its position in the input, "
               "counted in channels-first order.",
-          .infer = infer_max_pool, .reference = reference_max_pool, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kMaxPoolRules, .infer = infer_max_pool, .reference = reference_max_pool,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+constexpr Rule kAvgPoolRules[] = {rule::floats("x"),
+                                  rule::min_rank("x", 3),
+                                  rule::length("kernel", 1, rule::kAnyRank),
+                                  rule::at_least("kernel", 1),
+                                  rule::per_spatial("kernel", "x"),
+                                  rule::at_least("strides", 1),
+                                  rule::at_least("dilations", 1),
+                                  rule::at_least("pads", 0),
+                                  rule::per_spatial("strides", "x"),
+                                  rule::per_spatial("dilations", "x"),
+                                  rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(AvgPool, .signature = "(x) -> y",
           .summary = "Mean of each window; padding counts as zeros or not at all.",
-          .infer = infer_float_pool<PoolAttrs>, .reference = reference_avg_pool,
-          .quantized = quantized::avg_pool, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kAvgPoolRules, .infer = infer_float_pool<PoolAttrs>,
+          .reference = reference_avg_pool, .quantized = quantized::avg_pool,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+constexpr Rule kLpPoolRules[] = {rule::floats("x"),
+                                 rule::min_rank("x", 3),
+                                 rule::at_least("p", 1),
+                                 rule::length("kernel", 1, rule::kAnyRank),
+                                 rule::at_least("kernel", 1),
+                                 rule::per_spatial("kernel", "x"),
+                                 rule::at_least("strides", 1),
+                                 rule::at_least("dilations", 1),
+                                 rule::at_least("pads", 0),
+                                 rule::per_spatial("strides", "x"),
+                                 rule::per_spatial("dilations", "x"),
+                                 rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(LpPool, .signature = "(x) -> y", .summary = "p-norm of each window.",
-          .infer = infer_float_pool<LpPoolAttrs>, .reference = reference_lp_pool,
-          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+          .rules = kLpPoolRules, .infer = infer_float_pool<LpPoolAttrs>,
+          .reference = reference_lp_pool, .quant = QuantRule::Free,
+          .layout = LayoutRule::FollowsInput);
+constexpr Rule kGlobalAvgPoolRules[] = {rule::floats("x"), rule::min_rank("x", 2)};
 EC_OP_DEF(GlobalAvgPool, .signature = "(x) -> y",
           .summary = "Mean over all spatial dimensions, which become 1.",
-          .infer = infer_global_avg_pool, .reference = reference_global_avg_pool,
-          .quantized = quantized::global_avg_pool, .quant = QuantRule::Free,
-          .layout = LayoutRule::FollowsInput);
+          .rules = kGlobalAvgPoolRules, .infer = infer_global_avg_pool,
+          .reference = reference_global_avg_pool, .quantized = quantized::global_avg_pool,
+          .quant = QuantRule::Free, .layout = LayoutRule::FollowsInput);
+constexpr Rule kGlobalMaxPoolRules[] = {rule::numbers("x"), rule::min_rank("x", 2)};
 EC_OP_DEF(GlobalMaxPool, .signature = "(x) -> y",
           .summary = "Largest element over all spatial dimensions, which become 1.",
-          .infer = infer_global_pool, .reference = reference_global_max_pool,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::FollowsInput);
+          .rules = kGlobalMaxPoolRules, .infer = infer_global_pool,
+          .reference = reference_global_max_pool, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::FollowsInput);
 
 }  // namespace ec::ops

@@ -377,30 +377,32 @@ Status infer_dynamic_quantize(InferContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kQuantizeRules[] = {rule::at_least("block_size", 0)};
 EC_OP_DEF(
     Quantize, .signature = "(x, scale?, zero_point?) -> y",
     .summary =
         "saturate(round(x / scale) + zero_point), with parameters per tensor, per index of an "
         "axis or per block along it. Without a scale the parameters are the result's own, and "
         "x may be quantised already.",
-    .infer = infer_quantize, .reference = quantize, .quantized = quantized::quantize,
-    .layout = LayoutRule::AxisAttr);
+    .rules = kQuantizeRules, .infer = infer_quantize, .reference = quantize,
+    .quantized = quantized::quantize, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Dequantize, .signature = "(x, scale?, zero_point?) -> y",
           .summary =
               "(x - zero_point) * scale, with parameters per tensor, per index of an axis or per "
               "block along it. Without a scale the parameters are those of x.",
-          .infer = infer_dequantize, .reference = dequantize, .quantized = quantized::dequantize,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kQuantizeRules, .infer = infer_dequantize, .reference = dequantize,
+          .quantized = quantized::dequantize, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(DynamicQuantize, .signature = "(x) -> (y, scale, zero_point)",
           .summary =
               "Quantises to u8 with the scale and zero point of the tensor's own range, "
               "widened to hold 0.",
           .infer = infer_dynamic_quantize, .reference = dynamic_quantize,
           .layout = LayoutRule::Fixed);
+constexpr Rule kFakeQuantRules[] = {rule::floats("x"), rule::between("num_bits", 2, 16)};
 EC_OP_DEF(
     FakeQuant, .signature = "(x) -> y",
     .summary = "x rounded to the nearest of 2^num_bits equal steps over a range, kept as a float.",
-    .traits = {.elementwise = true}, .infer = infer_fake_quant, .reference = fake_quant,
-    .layout = LayoutRule::Agnostic);
+    .rules = kFakeQuantRules, .traits = {.elementwise = true}, .infer = infer_fake_quant,
+    .reference = fake_quant, .layout = LayoutRule::Agnostic);
 
 }  // namespace ec::ops

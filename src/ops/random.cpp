@@ -181,29 +181,37 @@ Status infer_dropout(InferContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kRandomUniformRules[] = {rule::integers("shape"), rule::rank("shape", 1),
+                                        rule::not_negative("shape")};
 EC_OP_DEF(RandomUniform, .signature = "(shape) -> y",
           .summary = "Uniform random numbers in [low, high), repeatable by seed.",
-          .traits = {.random = true}, .infer = infer_random<RandomUniformAttrs>,
-          .reference = random_uniform, .layout = LayoutRule::Fixed);
+          .rules = kRandomUniformRules, .traits = {.random = true},
+          .infer = infer_random<RandomUniformAttrs>, .reference = random_uniform,
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(RandomNormal, .signature = "(shape) -> y",
           .summary = "Normally distributed random numbers, repeatable by seed.",
-          .traits = {.random = true}, .infer = infer_random<RandomNormalAttrs>,
-          .reference = random_normal, .layout = LayoutRule::Fixed);
+          .rules = kRandomUniformRules, .traits = {.random = true},
+          .infer = infer_random<RandomNormalAttrs>, .reference = random_normal,
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(Bernoulli, .signature = "(x) -> y",
           .summary = "1 with probability x, else 0, repeatable by seed.",
           .traits = {.random = true}, .infer = infer_bernoulli, .reference = bernoulli,
           .layout = LayoutRule::Fixed);
+constexpr Rule kMultinomialRules[] = {rule::floats("x"), rule::rank("x", 2),
+                                      rule::at_least("sample_size", 1)};
 EC_OP_DEF(Multinomial, .signature = "(x) -> y",
           .summary =
               "Class indices drawn by the unnormalised log-probabilities of each row, "
               "repeatable by seed.",
-          .traits = {.random = true}, .infer = infer_multinomial, .reference = multinomial,
-          .layout = LayoutRule::Fixed);
+          .rules = kMultinomialRules, .traits = {.random = true}, .infer = infer_multinomial,
+          .reference = multinomial, .layout = LayoutRule::Fixed);
+constexpr Rule kDropoutRules[] = {rule::floats("x"), rule::one_element("ratio"),
+                                  rule::one_element("training")};
 EC_OP_DEF(Dropout, .signature = "(x, ratio?, training?) -> (y, mask?)",
           .summary =
               "x itself, unless training: then elements are zeroed with probability ratio "
               "and the others scaled by 1 / (1 - ratio).",
-          .traits = {.random = true}, .infer = infer_dropout, .reference = dropout,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kDropoutRules, .traits = {.random = true}, .infer = infer_dropout,
+          .reference = dropout, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -13,11 +13,7 @@ namespace {
 
 // --- reverse ------------------------------------------------------------------------------------
 
-Status infer_reverse(InferContext& ctx) {
-  if (ctx.shape(0))
-    EC_CHECK_OK(normalize_axes(ctx, ctx.attrs<ReverseAttrs>().axes, ctx.shape(0)->rank()));
-  return infer_same_as_first(ctx);
-}
+Status infer_reverse(InferContext& ctx) { return infer_same_as_first(ctx); }
 
 Status reverse(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
@@ -27,7 +23,7 @@ Status reverse(KernelContext& ctx) {
   std::vector<int64_t> from = row_major_strides(x.shape);
   int64_t first = 0;
   for (const int64_t given : ctx.attrs<ReverseAttrs>().axes) {
-    const size_t axis = plain_axis(given, x.rank());
+    const auto axis = static_cast<size_t>(given);
     first += (x.shape[axis] - 1) * from[axis];
     from[axis] = -from[axis];
   }
@@ -255,24 +251,36 @@ Status dynamic_update_slice(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kReverseRules[] = {rule::axes("axes", "x")};
 EC_OP_DEF(Reverse, .signature = "(x) -> y",
-          .summary = "The elements in opposite order along the given axes.", .infer = infer_reverse,
-          .reference = reverse, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .summary = "The elements in opposite order along the given axes.", .rules = kReverseRules,
+          .infer = infer_reverse, .reference = reverse, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSpaceToBatchRules[] = {rule::min_rank("x", 1), rule::integers("block_shape"),
+                                       rule::positive("block_shape"), rule::integers("pads"),
+                                       rule::not_negative("pads")};
 EC_OP_DEF(
     SpaceToBatch, .signature = "(x, block_shape, pads) -> y",
     .summary =
         "Pads the dimensions behind the batch with zeros, cuts them into blocks and moves the "
         "positions inside a block into the batch.",
-    .infer = infer_blocks<space_to_batch_shape>, .reference = space_to_batch,
-    .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+    .rules = kSpaceToBatchRules, .infer = infer_blocks<space_to_batch_shape>,
+    .reference = space_to_batch, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kBatchToSpaceRules[] = {rule::min_rank("x", 1), rule::integers("block_shape"),
+                                       rule::positive("block_shape"), rule::integers("crops"),
+                                       rule::not_negative("crops")};
 EC_OP_DEF(BatchToSpace, .signature = "(x, block_shape, crops) -> y",
           .summary = "The inverse of space_to_batch: blocks from the batch, then crops.",
-          .infer = infer_blocks<batch_to_space_shape>, .reference = batch_to_space,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kBatchToSpaceRules, .infer = infer_blocks<batch_to_space_shape>,
+          .reference = batch_to_space, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kDynamicUpdateSliceRules[] = {rule::same_rank("update", "x"),
+                                             rule::integers("starts")};
 EC_OP_DEF(
     DynamicUpdateSlice, .signature = "(x, update, starts) -> y",
     .summary = "x with the update written at the starts, which are moved to where the update fits.",
-    .infer = infer_dynamic_update_slice, .reference = dynamic_update_slice,
-    .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+    .rules = kDynamicUpdateSliceRules, .infer = infer_dynamic_update_slice,
+    .reference = dynamic_update_slice, .quant = QuantRule::SameAsInput,
+    .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

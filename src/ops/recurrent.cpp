@@ -365,21 +365,42 @@ Status reference_recurrent(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kLstmRules[] = {rule::floats("x"),
+                               rule::rank("x", 3),
+                               rule::rank("w", 3),
+                               rule::rank("r", 3),
+                               rule::rank("b", 2),
+                               rule::integers("sequence_lens"),
+                               rule::rank("sequence_lens", 1),
+                               rule::rank("initial_h", 3),
+                               rule::between("hidden_size", 0, 1 << 28),
+                               rule::rank("initial_c", 3),
+                               rule::rank("p", 2)};
 EC_OP_DEF(
     Lstm,
     .signature = "(x, w, r, b?, sequence_lens?, initial_h?, initial_c?, p?) -> (y, y_h?, y_c?)",
     .summary =
         "Long short-term memory over a sequence; gates in the order input, output, forget, cell; "
         "optional peepholes.",
-    .infer = infer_recurrent, .reference = reference_recurrent, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kLstmRules, .infer = infer_recurrent, .reference = reference_recurrent,
+    .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kGruRules[] = {rule::floats("x"),
+                              rule::rank("x", 3),
+                              rule::rank("w", 3),
+                              rule::rank("r", 3),
+                              rule::rank("b", 2),
+                              rule::integers("sequence_lens"),
+                              rule::rank("sequence_lens", 1),
+                              rule::rank("initial_h", 3),
+                              rule::between("hidden_size", 0, 1 << 28)};
 EC_OP_DEF(
     Gru, .signature = "(x, w, r, b?, sequence_lens?, initial_h?) -> (y, y_h?)",
     .summary = "Gated recurrent unit over a sequence; gates in the order update, reset, hidden.",
-    .infer = infer_recurrent, .reference = reference_recurrent, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kGruRules, .infer = infer_recurrent, .reference = reference_recurrent,
+    .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Rnn, .signature = "(x, w, r, b?, sequence_lens?, initial_h?) -> (y, y_h?)",
-          .summary = "Simple recurrent layer: h = f(W x + R h + b).", .infer = infer_recurrent,
-          .reference = reference_recurrent, .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+          .summary = "Simple recurrent layer: h = f(W x + R h + b).", .rules = kGruRules,
+          .infer = infer_recurrent, .reference = reference_recurrent, .quant = QuantRule::Never,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -296,10 +296,12 @@ Status infer_reduce(InferContext& ctx) {
 
 }  // namespace
 
-#define EC_REDUCE(Name, infer_fn, kernel, integer_kernel, quant_rule, text)                   \
-  EC_OP_DEF(Name, .signature = "(x, axes?) -> y", .summary = text, .infer = infer_fn,         \
-            .reference = kernel, .quantized = integer_kernel, .quant = QuantRule::quant_rule, \
-            .layout = LayoutRule::AxisAttr)
+constexpr Rule kReduceRules[] = {rule::integers("axes")};
+
+#define EC_REDUCE(Name, infer_fn, kernel, integer_kernel, quant_rule, text)               \
+  EC_OP_DEF(Name, .signature = "(x, axes?) -> y", .summary = text, .rules = kReduceRules, \
+            .infer = infer_fn, .reference = kernel, .quantized = integer_kernel,          \
+            .quant = QuantRule::quant_rule, .layout = LayoutRule::AxisAttr)
 
 EC_REDUCE(ReduceSum, (infer_reduce<kNumbers, known_add>), reduce<Sum>, quantized::reduce_sum, Free,
           "Sum over axes.");

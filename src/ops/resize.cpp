@@ -123,7 +123,7 @@ Status infer_resize(InferContext& ctx) {
   ctx.set(0, ctx.dtype(kX), std::nullopt);
   if (!ctx.shape(kX)) return {};
   const size_t rank = ctx.shape(kX)->rank();
-  EC_TRY(std::vector<int64_t> axes, normalize_axes(ctx, attrs.axes, rank));
+  std::vector<int64_t> axes = attrs.axes;
   if (axes.empty())
     for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
   EC_CHECK_OK(check_count(ctx, kScales, axes.size(), "scales"));
@@ -246,11 +246,15 @@ Status reference_resize(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kResizeRules[] = {rule::floats("roi"), rule::floats("scales"),
+                                 rule::integers("sizes"), rule::not_negative("sizes"),
+                                 rule::axes("axes", "x")};
 EC_OP_DEF(Resize, .signature = "(x, roi?, scales?, sizes?) -> y",
           .summary =
               "Resamples the listed axes to scales or sizes by nearest, linear or cubic "
               "interpolation, on request with an anti-aliasing filter.",
-          .infer = infer_resize, .reference = reference_resize, .quantized = quantized::resize,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
+          .rules = kResizeRules, .infer = infer_resize, .reference = reference_resize,
+          .quantized = quantized::resize, .quant = QuantRule::SameAsInput,
+          .layout = LayoutRule::AxisAttr);
 
 }  // namespace ec::ops

@@ -161,16 +161,22 @@ Status check_svdf_operands(const KernelContext& ctx) {
   return expect_sizes(ctx, kSvdfState, {x.shape[0], filters * memory});
 }
 
+constexpr Rule kRnnSequenceRules[] = {rule::rank("x", 2, 3), rule::rank("weights", 2),
+                                      rule::rank("recurrent", 2), rule::rank("bias", 1)};
 EC_OP_DEF(RnnSequence, .signature = "(x, weights, recurrent, bias?, state?) -> (y, state?)",
           .summary =
               "activation(weights x + recurrent h + bias) step by step; h is the result of the "
               "step before. The last one is the second result.",
-          .infer = infer_rnn, .reference = rnn_sequence, .layout = LayoutRule::Fixed);
+          .rules = kRnnSequenceRules, .infer = infer_rnn, .reference = rnn_sequence,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSvdfRules[] = {rule::rank("x", 2), rule::rank("feature_weights", 2),
+                               rule::rank("time_weights", 2), rule::rank("bias", 1),
+                               rule::at_least("rank", 1)};
 EC_OP_DEF(Svdf, .signature = "(x, feature_weights, time_weights, bias?, state?) -> (y, state?)",
           .summary =
               "Low-rank filter over time: feature products of the last steps, kept in the state, "
               "weighted per step and summed over the rank of each unit; then bias and activation.",
-          .infer = infer_svdf, .reference = svdf, .quantized = quantized::svdf,
+          .rules = kSvdfRules, .infer = infer_svdf, .reference = svdf, .quantized = quantized::svdf,
           .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

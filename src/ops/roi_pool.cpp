@@ -316,20 +316,38 @@ Status reference_roi_align(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kMaxUnpoolRules[] = {
+    rule::min_rank("x", 3),           rule::same_rank("indices", "x"),
+    rule::integers("output_shape"),   rule::not_negative("output_shape"),
+    rule::at_least("kernel", 1),      rule::at_least("strides", 1),
+    rule::at_least("pads", 0),        rule::length("kernel", 1, rule::kAnyRank),
+    rule::per_spatial("kernel", "x"), rule::per_spatial("strides", "x"),
+    rule::per_spatial("pads", "x", 2)};
 EC_OP_DEF(
     MaxUnpool, .signature = "(x, indices, output_shape?) -> y",
     .summary = "Puts the elements that max pooling kept back to their positions; the rest is 0.",
-    .infer = infer_max_unpool, .reference = reference_max_unpool, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kMaxUnpoolRules, .infer = infer_max_unpool, .reference = reference_max_unpool,
+    .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kMaxRoiPoolRules[] = {rule::floats("x"), rule::rank("x", 4), rule::rank("boxes", 2),
+                                     rule::length("pooled", 2, 2),
+                                     rule::between("pooled", 1, 1 << 24)};
 EC_OP_DEF(
     MaxRoiPool, .signature = "(x, boxes) -> y",
     .summary =
         "Largest element in each bin of boxes [image, x1, y1, x2, y2], with whole-pixel bins.",
-    .infer = infer_max_roi_pool, .reference = reference_max_roi_pool, .quant = QuantRule::Never,
-    .layout = LayoutRule::Fixed);
+    .rules = kMaxRoiPoolRules, .infer = infer_max_roi_pool, .reference = reference_max_roi_pool,
+    .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kRoiAlignRules[] = {rule::floats("x"),
+                                   rule::rank("x", 4),
+                                   rule::rank("boxes", 2),
+                                   rule::rank("image_numbers", 1),
+                                   rule::integers("image_numbers"),
+                                   rule::between("output_height", 1, 1 << 24),
+                                   rule::between("output_width", 1, 1 << 24),
+                                   rule::at_least("sampling_ratio", 0)};
 EC_OP_DEF(RoiAlign, .signature = "(x, boxes, image_numbers) -> y",
           .summary = "Mean or maximum of bilinear samples in each bin of boxes [x1, y1, x2, y2].",
-          .infer = infer_roi_align, .reference = reference_roi_align, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kRoiAlignRules, .infer = infer_roi_align, .reference = reference_roi_align,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -126,9 +126,17 @@ Status reference_rotary(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kRotaryEmbeddingRules[] = {rule::floats("x"),
+                                          rule::rank("x", 3, 4),
+                                          rule::rank("cos", 2, 3),
+                                          rule::same_rank("sin", "cos"),
+                                          rule::rank("positions", 2),
+                                          rule::integers("positions"),
+                                          rule::between("num_heads", 0, 1 << 20),
+                                          rule::at_least("rotary_dim", 0)};
 EC_OP_DEF(RotaryEmbedding, .signature = "(x, cos, sin, positions?) -> y",
           .summary = "Turns pairs of elements of each head by the angles of their position (RoPE).",
-          .infer = infer_rotary, .reference = reference_rotary, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kRotaryEmbeddingRules, .infer = infer_rotary, .reference = reference_rotary,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -235,11 +235,13 @@ Status run_scan(KernelContext& ctx) { return ScanRun(ctx).run(); }
 
 }  // namespace
 
+constexpr Rule kScanRules[] = {rule::at_least("num_states", 0),
+                               rule::at_least("num_scan_inputs", 0)};
 EC_OP_DEF(Scan, .signature = "(operands...) -> (results...)",
           .summary =
               "Runs the nested graph once per entry of the sequences. Operands are states, "
               "sequences and captures; results are the last states and the stacked results "
               "of all iterations.",
-          .infer = infer_scan, .reference = run_scan);
+          .rules = kScanRules, .infer = infer_scan, .reference = run_scan);
 
 }  // namespace ec::ops

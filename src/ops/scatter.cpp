@@ -54,21 +54,13 @@ void scatter_into(KernelContext& ctx, std::span<const int64_t> offsets, int64_t 
 // -----------------------------------------------------------------------------
 
 Status infer_scatter_elements(InferContext& ctx) {
-  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
   EC_CHECK_OK(require_same_type(ctx, 0, 2));
   const auto &x = ctx.shape(0), &indices = ctx.shape(1), &updates = ctx.shape(2);
   if (x) {
-    EC_TRY(const int64_t axis,
-           normalize_axis(ctx, ctx.attrs<ScatterElementsAttrs>().axis, x->rank()));
-    if (indices && indices->rank() != x->rank())
-      return ctx.bad_shape("indices " + operand_text(ctx, 1) + " need the rank of the data " +
-                           operand_text(ctx, 0));
+    const int64_t axis = ctx.attrs<ScatterElementsAttrs>().axis;
     if (indices) EC_CHECK_OK(require_within(ctx, *indices, *x, axis, "indices"));
   }
   if (indices && updates) {
-    if (indices->rank() != updates->rank())
-      return ctx.bad_shape("updates " + operand_text(ctx, 2) + " need the shape of the indices " +
-                           operand_text(ctx, 1));
     for (size_t d = 0; d < indices->rank(); ++d)
       EC_CHECK_OK(merge_dims(ctx, (*indices)[d], (*updates)[d], "indices and updates"));
   }
@@ -80,7 +72,7 @@ Status scatter_elements(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<ScatterElementsAttrs>();
   const ConstView& x = ctx.input(0);
   EC_TRY(const std::vector<int64_t> offsets,
-         element_offsets(ctx, x.shape, plain_axis(attrs.axis, x.rank()), ctx.input(1)));
+         element_offsets(ctx, x.shape, static_cast<size_t>(attrs.axis), ctx.input(1)));
   scatter_into(ctx, offsets, 1, attrs.reduction);
   return {};
 }
@@ -109,7 +101,6 @@ Status check_scatter_nd(InferContext& ctx) {
 }
 
 Status infer_scatter_nd(InferContext& ctx) {
-  EC_CHECK_OK(require_integer(ctx, 1, "indices"));
   EC_CHECK_OK(require_same_type(ctx, 0, 2));
   EC_CHECK_OK(check_scatter_nd(ctx));
   ctx.set(0, ctx.dtype(0), ctx.shape(0));
@@ -131,18 +122,9 @@ Status scatter_nd(KernelContext& ctx) {
 Status infer_tensor_scatter(InferContext& ctx) {
   EC_CHECK_OK(require_same_type(ctx, 0, 1));
   const auto &cache = ctx.shape(0), &update = ctx.shape(1);
-  if (ctx.has(2)) {
-    EC_CHECK_OK(require_integer(ctx, 2, "write indices"));
-    if (ctx.shape(2) && ctx.shape(2)->rank() != 1)
-      return ctx.bad_shape("write indices must be a list, got " + operand_text(ctx, 2));
-  }
   if (cache) {
-    EC_TRY(const int64_t axis,
-           normalize_axis(ctx, ctx.attrs<TensorScatterAttrs>().axis, cache->rank()));
+    const int64_t axis = ctx.attrs<TensorScatterAttrs>().axis;
     if (axis == 0) return ctx.bad_value("axis cannot be the batch dimension");
-    if (update && update->rank() != cache->rank())
-      return ctx.bad_shape("update " + operand_text(ctx, 1) + " needs the rank of the cache " +
-                           operand_text(ctx, 0));
     for (size_t d = 0; update && d < cache->rank(); ++d)
       if (static_cast<int64_t>(d) != axis)
         EC_CHECK_OK(merge_dims(ctx, (*cache)[d], (*update)[d], "cache and update"));
@@ -167,7 +149,7 @@ Status tensor_scatter(KernelContext& ctx) {
   const MutableView& y = ctx.output(0);
   if (y.data != cache.data && cache.bytes() > 0) std::memcpy(y.data, cache.data, cache.bytes());
   if (update.count() == 0) return {};
-  const size_t axis = plain_axis(attrs.axis, cache.rank());
+  const auto axis = static_cast<size_t>(attrs.axis);
   const AxisSplit to = split_at(cache.shape, axis), from = split_at(update.shape, axis);
   std::vector<int64_t> starts(static_cast<size_t>(cache.shape[0]), 0);
   if (ctx.has(2)) starts = read_ints(ctx, 2);
@@ -191,20 +173,28 @@ Status tensor_scatter(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kScatterElementsRules[] = {
+    rule::integers("indices"), rule::same_rank("indices", "x"),
+    rule::same_rank("updates", "indices"), rule::axis("axis", "x")};
 EC_OP_DEF(ScatterElements, .signature = "(x, indices, updates) -> y",
           .summary =
               "x with one element per index replaced by, or combined with, its update: the "
               "index replaces the update's position along axis.",
-          .infer = infer_scatter_elements, .reference = scatter_elements);
+          .rules = kScatterElementsRules, .infer = infer_scatter_elements,
+          .reference = scatter_elements);
+constexpr Rule kScatterNdRules[] = {rule::integers("indices"), rule::min_rank("indices", 1)};
 EC_OP_DEF(
     ScatterNd, .signature = "(x, indices, updates) -> y",
     .summary = "x with the blocks at the index tuples replaced by, or combined with, updates.",
-    .infer = infer_scatter_nd, .reference = scatter_nd);
+    .rules = kScatterNdRules, .infer = infer_scatter_nd, .reference = scatter_nd);
+constexpr Rule kTensorScatterRules[] = {
+    rule::same_rank("update", "cache"), rule::rank("write_indices", 1),
+    rule::integers("write_indices"), rule::axis("axis", "cache")};
 EC_OP_DEF(TensorScatter, .signature = "(cache, update, write_indices?) -> y",
           .summary =
               "The cache with the update written along axis, from write_indices[b] on in "
               "each batch entry b.",
-          .infer = infer_tensor_scatter, .reference = tensor_scatter,
+          .rules = kTensorScatterRules, .infer = infer_tensor_scatter, .reference = tensor_scatter,
           .quant = QuantRule::SameAsInput);
 
 }  // namespace ec::ops

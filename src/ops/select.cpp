@@ -40,8 +40,7 @@ Status infer_one_hot(InferContext& ctx) {
     return {};
   }
   EC_CHECK_OK(require_rank_limit(ctx, indices->rank() + 1));
-  EC_TRY(const int64_t axis,
-         normalize_axis(ctx, ctx.attrs<OneHotAttrs>().axis, indices->rank() + 1));
+  const int64_t axis = ctx.attrs<OneHotAttrs>().axis;
   Shape out = *indices;
   out.dims().insert(out.dims().begin() + axis, depth);
   ctx.set(0, ctx.dtype(2), std::move(out));
@@ -50,7 +49,7 @@ Status infer_one_hot(InferContext& ctx) {
 
 Status one_hot(KernelContext& ctx) {
   const MutableView& y = ctx.output(0);
-  const AxisSplit split = split_at(y.shape, plain_axis(ctx.attrs<OneHotAttrs>().axis, y.rank()));
+  const AxisSplit split = split_at(y.shape, static_cast<size_t>(ctx.attrs<OneHotAttrs>().axis));
   const std::vector<int64_t> indices = read_ints(ctx, 0);
   const size_t bytes = element_size(y.dtype);
   const std::byte* const off = ctx.input(2).data;
@@ -278,22 +277,24 @@ Status unique(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kOneHotRules[] = {rule::one_element("depth"), rule::new_axis("axis", "indices")};
 EC_OP_DEF(OneHot, .signature = "(indices, depth, values) -> y",
           .summary =
               "A new dimension of size depth at axis, values[1] where the index points and "
               "values[0] elsewhere.",
-          .infer = infer_one_hot, .reference = one_hot);
+          .rules = kOneHotRules, .infer = infer_one_hot, .reference = one_hot);
 EC_OP_DEF(NonZero, .signature = "(x) -> y",
           .summary = "The positions of the elements that are not zero, one row per dimension.",
-          .infer = infer_non_zero, .reference = non_zero);
+          .sizes_from_values = true, .infer = infer_non_zero, .reference = non_zero);
+constexpr Rule kCompressRules[] = {rule::rank("condition", 1)};
 EC_OP_DEF(Compress, .signature = "(x, condition) -> y",
           .summary = "The entries of x along axis, or its elements, where condition is true.",
-          .infer = infer_compress, .reference = compress, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::Fixed);
+          .rules = kCompressRules, .sizes_from_values = true, .infer = infer_compress,
+          .reference = compress, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Unique, .signature = "(x) -> (y, indices?, inverse?, counts?)",
           .summary =
               "The different elements of x, or entries along axis, with where they occur "
               "first, which one each entry of x is, and how often they occur.",
-          .infer = infer_unique, .reference = unique);
+          .sizes_from_values = true, .infer = infer_unique, .reference = unique);
 
 }  // namespace ec::ops

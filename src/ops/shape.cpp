@@ -98,12 +98,7 @@ Status infer_flatten(InferContext& ctx) {
     return {};
   }
   // The axis may also be the rank itself: everything in the first dimension.
-  const auto rank = static_cast<int64_t>(x->rank());
-  int64_t axis = ctx.attrs<FlattenAttrs>().axis;
-  if (axis < -rank || axis > rank)
-    return ctx.bad_value("axis " + std::to_string(axis) + " is outside the " +
-                         std::to_string(rank) + " dimensions of the input");
-  if (axis < 0) axis += rank;
+  const int64_t axis = ctx.attrs<FlattenAttrs>().axis;
   DimProduct before, after;
   for (size_t d = 0; d < x->rank(); ++d)
     (static_cast<int64_t>(d) < axis ? before : after).multiply((*x)[d]);
@@ -272,28 +267,33 @@ Status size(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kReshapeRules[] = {rule::integers("shape"), rule::rank("shape", 1)};
 EC_OP_DEF(Reshape, .signature = "(x, shape) -> y",
           .summary =
               "The elements of x in the same order with another shape. One entry may be -1 "
               "(what remains); 0 copies the input's dimension unless allow_zero.",
-          .traits = {.view = true}, .infer = infer_reshape, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kReshapeRules, .traits = {.view = true}, .infer = infer_reshape,
+          .reference = copy_through, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kFlattenRules[] = {rule::axis_or_end("axis", "x")};
 EC_OP_DEF(Flatten, .signature = "(x) -> y",
           .summary = "Two dimensions: the product of those before axis and of those from it on.",
-          .traits = {.view = true}, .infer = infer_flatten, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kFlattenRules, .traits = {.view = true}, .infer = infer_flatten,
+          .reference = copy_through, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kSqueezeRules[] = {rule::integers("axes")};
 EC_OP_DEF(Squeeze, .signature = "(x, axes?) -> y",
           .summary = "Removes the listed dimensions of size 1, or all such when none are listed.",
-          .traits = {.view = true}, .infer = infer_squeeze, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kSqueezeRules, .traits = {.view = true}, .infer = infer_squeeze,
+          .reference = copy_through, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
 EC_OP_DEF(Unsqueeze, .signature = "(x, axes) -> y",
           .summary = "Inserts dimensions of size 1 at the listed positions of the result.",
-          .traits = {.view = true}, .infer = infer_unsqueeze, .reference = copy_through,
-          .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+          .rules = kSqueezeRules, .traits = {.view = true}, .infer = infer_unsqueeze,
+          .reference = copy_through, .quant = QuantRule::SameAsInput, .layout = LayoutRule::Fixed);
+constexpr Rule kExpandRules[] = {rule::integers("shape"), rule::rank("shape", 1),
+                                 rule::not_negative("shape")};
 EC_OP_DEF(Expand, .signature = "(x, shape) -> y",
           .summary = "x repeated to the broadcast of its shape and the given one.",
-          .infer = infer_expand, .reference = expand, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kExpandRules, .infer = infer_expand, .reference = expand,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Shape, .signature = "(x) -> y",
           .summary = "The dimensions [start, end) of x as an i64 list.", .infer = infer_shape,
           .reference = shape);

@@ -256,14 +256,22 @@ Status reference_stft(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kDftRules[] = {rule::floats("x"),        rule::min_rank("x", 2),
+                              rule::integers("length"), rule::one_element("length"),
+                              rule::integers("axis"),   rule::one_element("axis")};
 EC_OP_DEF(Dft, .signature = "(x, length?, axis?) -> y",
           .summary =
               "Discrete Fourier transform along one axis, forward or inverse; one-sided for real "
               "signals.",
-          .infer = infer_dft, .reference = reference_dft, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kDftRules, .infer = infer_dft, .reference = reference_dft,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kStftRules[] = {rule::floats("signal"),           rule::rank("signal", 3),
+                               rule::integers("frame_step"),     rule::one_element("frame_step"),
+                               rule::rank("window", 1),          rule::integers("frame_length"),
+                               rule::one_element("frame_length")};
 EC_OP_DEF(Stft, .signature = "(signal, frame_step, window?, frame_length?) -> y",
-          .summary = "Fourier transforms of windowed frames of a signal.", .infer = infer_stft,
-          .reference = reference_stft, .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+          .summary = "Fourier transforms of windowed frames of a signal.", .rules = kStftRules,
+          .infer = infer_stft, .reference = reference_stft, .quant = QuantRule::Never,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

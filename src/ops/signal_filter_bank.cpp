@@ -246,27 +246,42 @@ Status logarithm(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kSignalFilterBankRules[] = {rule::rank("energy", 1),
+                                           rule::between("num_channels", 1, 1 << 20)};
 EC_OP_DEF(
     SignalFilterBank,
     .signature = "(energy, weights, unweights, frequency_starts, weight_starts, widths) -> y",
     .summary = "Sums of the energy of frequencies, each weighted into two neighbouring channels.",
-    .infer = infer_filter_bank, .reference = filter_bank, .layout = LayoutRule::Fixed);
+    .rules = kSignalFilterBankRules, .infer = infer_filter_bank, .reference = filter_bank,
+    .layout = LayoutRule::Fixed);
+constexpr Rule kSignalSquareRootRules[] = {rule::rank("x", 1), rule::rank("bits", 0)};
 EC_OP_DEF(SignalSquareRoot, .signature = "(x, bits) -> y",
           .summary = "The rounded square root of 64-bit numbers, shifted right by the bits.",
-          .infer = infer_square_root, .reference = square_root, .layout = LayoutRule::Fixed);
+          .rules = kSignalSquareRootRules, .infer = infer_square_root, .reference = square_root,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalSpectralSubtractionRules[] = {
+    rule::rank("x", 1), rule::rank("noise", 1), rule::between("smoothing_bits", 0, 31),
+    rule::between("spectral_subtraction_bits", 0, 31)};
 EC_OP_DEF(SignalSpectralSubtraction, .signature = "(x, noise) -> (y, noise)",
           .summary =
               "The signal without its noise, which is a smoothed average of the signal; the new "
               "average is the second result.",
-          .infer = infer_spectral_subtraction, .reference = spectral_subtraction,
-          .layout = LayoutRule::Fixed);
+          .rules = kSignalSpectralSubtractionRules, .infer = infer_spectral_subtraction,
+          .reference = spectral_subtraction, .layout = LayoutRule::Fixed);
+constexpr Rule kSignalPcanRules[] = {rule::rank("x", 1), rule::rank("noise", 1),
+                                     rule::rank("gain_table", 1),
+                                     rule::between("snr_shift", 0, 63)};
 EC_OP_DEF(SignalPcan, .signature = "(x, noise, gain_table) -> y",
           .summary =
               "Per-channel amplitude normalisation: x times a gain looked up by the noise, small "
               "results compressed.",
-          .infer = infer_pcan, .reference = pcan, .layout = LayoutRule::Fixed);
+          .rules = kSignalPcanRules, .infer = infer_pcan, .reference = pcan,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalLogRules[] = {rule::rank("x", 1),
+                                    rule::between("input_correction_bits", 0, 31)};
 EC_OP_DEF(SignalLog, .signature = "(x) -> y",
           .summary = "output_scale times the natural logarithm of x << input_correction_bits.",
-          .infer = infer_log, .reference = logarithm, .layout = LayoutRule::Fixed);
+          .rules = kSignalLogRules, .infer = infer_log, .reference = logarithm,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

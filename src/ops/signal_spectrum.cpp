@@ -244,23 +244,33 @@ Status energy(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kSignalWindowRules[] = {rule::min_rank("x", 1), rule::min_rank("weights", 1),
+                                       rule::between("shift", 0, 31)};
 EC_OP_DEF(
     SignalWindow, .signature = "(x, weights) -> y",
     .summary = "(x * weights) >> shift within 16 bits; the weights are repeated for every frame.",
-    .infer = infer_window, .reference = window, .layout = LayoutRule::Fixed);
+    .rules = kSignalWindowRules, .infer = infer_window, .reference = window,
+    .layout = LayoutRule::Fixed);
 EC_OP_DEF(SignalFftAutoScale, .signature = "(x) -> (y, bits)",
           .summary = "x times the largest power of two, 2^bits, at which 16 bits still hold it.",
           .infer = infer_auto_scale, .reference = auto_scale, .layout = LayoutRule::Fixed);
+constexpr Rule kSignalRfftRules[] = {rule::min_rank("x", 1),
+                                     rule::between("fft_length", 2, rule::kLargest)};
 EC_OP_DEF(SignalRfft, .signature = "(x) -> y",
           .summary =
               "Fourier transform of rows of real numbers, filled up with zeros; real and imaginary "
               "parts of length / 2 + 1 frequencies alternate. In integers every stage halves.",
-          .infer = infer_rfft, .reference = fourier<false>, .layout = LayoutRule::Fixed);
+          .rules = kSignalRfftRules, .infer = infer_rfft, .reference = fourier<false>,
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(SignalIrfft, .signature = "(x) -> y",
           .summary = "The inverse of signal_rfft; in integers without the division by the length.",
-          .infer = infer_irfft, .reference = fourier<true>, .layout = LayoutRule::Fixed);
+          .rules = kSignalRfftRules, .infer = infer_irfft, .reference = fourier<true>,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalEnergyRules[] = {rule::rank("spectrum", 1), rule::at_least("start_index", 0),
+                                       rule::at_least("end_index", 0)};
 EC_OP_DEF(SignalEnergy, .signature = "(spectrum) -> y",
           .summary = "re^2 + im^2 of the frequencies [start_index, end_index), 0 elsewhere.",
-          .infer = infer_energy, .reference = energy, .layout = LayoutRule::Fixed);
+          .rules = kSignalEnergyRules, .infer = infer_energy, .reference = energy,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

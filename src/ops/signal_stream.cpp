@@ -273,23 +273,37 @@ Status overlap_add(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kSignalDelayRules[] = {rule::min_rank("x", 1), rule::at_least("delay_length", 0)};
 EC_OP_DEF(SignalDelay, .signature = "(x, state) -> (y, state?)",
           .summary = "The samples of delay_length steps ago; the state holds those in between.",
-          .infer = infer_delay, .reference = delay, .layout = LayoutRule::Fixed);
+          .rules = kSignalDelayRules, .infer = infer_delay, .reference = delay,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalFramerRules[] = {rule::min_rank("x", 1), rule::one_element("count"),
+                                       rule::at_least("frame_size", 1),
+                                       rule::at_least("frame_step", 1)};
 EC_OP_DEF(SignalFramer, .signature = "(x, samples, count) -> (frames, valid, samples?, count?)",
           .summary =
               "Overlapping frames of a stream, one every frame_step samples. The state is the "
               "samples that wait and their number; frames are zeros until there are enough.",
-          .infer = infer_framer, .reference = framer, .layout = LayoutRule::Fixed);
+          .rules = kSignalFramerRules, .infer = infer_framer, .reference = framer,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalStackerRules[] = {
+    rule::one_element("count"), rule::at_least("num_channels", 1),
+    rule::between("left_context", 0, 1 << 16), rule::between("right_context", 0, 1 << 16),
+    rule::at_least("step", 1)};
 EC_OP_DEF(SignalStacker, .signature = "(x, samples, count) -> (y, valid, samples?, count?)",
           .summary =
               "A frame of channels with those before and behind it, every `step` frames. The state "
               "is the samples that wait and their number, -1 before the first.",
-          .infer = infer_stacker, .reference = stacker, .layout = LayoutRule::Fixed);
+          .rules = kSignalStackerRules, .infer = infer_stacker, .reference = stacker,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kSignalOverlapAddRules[] = {rule::min_rank("frames", 2),
+                                           rule::at_least("frame_step", 1)};
 EC_OP_DEF(SignalOverlapAdd, .signature = "(frames, state) -> (y, state?)",
           .summary =
               "A stream as the sum of overlapping frames; the state is the sum that later frames "
               "add to.",
-          .infer = infer_overlap_add, .reference = overlap_add, .layout = LayoutRule::Fixed);
+          .rules = kSignalOverlapAddRules, .infer = infer_overlap_add, .reference = overlap_add,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -168,11 +168,14 @@ Status slice(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kSliceRules[] = {rule::integers("starts"), rule::integers("ends"),
+                                rule::integers("axes"),   rule::integers("steps"),
+                                rule::rank("starts", 1),  rule::rank("ends", 1)};
 EC_OP_DEF(Slice, .signature = "(x, starts, ends, axes?, steps?) -> y",
           .summary =
               "Every steps[i]-th element from starts[i] to before ends[i] along axes[i]; "
               "negative indices count from the end, indices outside are clamped.",
-          .infer = infer_slice, .reference = slice, .quant = QuantRule::SameAsInput,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kSliceRules, .infer = infer_slice, .reference = slice,
+          .quant = QuantRule::SameAsInput, .layout = LayoutRule::AxisAttr);
 
 }  // namespace ec::ops

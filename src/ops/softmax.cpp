@@ -91,7 +91,7 @@ enum class Form { Softmax, LogSoftmax, Hardmax };
 template <Form kForm>
 Status run_softmax(KernelContext& ctx) {
   const ConstView& x = ctx.input(0);
-  EC_TRY(const int64_t axis, kernel_axis(ctx, ctx.attrs<AxisAttrs>().axis, x.rank()));
+  const int64_t axis = ctx.attrs<AxisAttrs>().axis;
   if (x.count() == 0) return {};
   const AxisSplit split = split_at_axis(x.shape, axis);
   with_float_type(x.dtype, [&](auto c) {
@@ -121,44 +121,37 @@ Status run_softmax(KernelContext& ctx) {
 
 Status infer_softmax(InferContext& ctx) {
   EC_CHECK_OK(check_type(ctx, 0, kFloats));
-  if (ctx.shape(0)) {
-    EC_TRY(const int64_t axis,
-           normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, ctx.shape(0)->rank()));
-    (void)axis;
-  }
   return infer_same_as_first(ctx);
 }
 
 Status infer_softmax_i16(InferContext& ctx) {
   if (ctx.dtype(0) != DType::I8)
     return ctx.bad_type("softmax_i16 takes 8-bit numbers, not " + operand_text(ctx, 0));
-  if (ctx.shape(0)) {
-    EC_TRY([[maybe_unused]] const int64_t axis,
-           normalize_axis(ctx, ctx.attrs<AxisAttrs>().axis, ctx.shape(0)->rank()));
-  }
   ctx.set(0, DType::I16, ctx.shape(0));
   return {};
 }
 
 }  // namespace
 
+constexpr Rule kSoftmaxRules[] = {rule::axis("axis", "x")};
 EC_OP_DEF(Softmax, .signature = "(x) -> y",
           .summary = "exp(x) / sum(exp(x)) along an axis: positive numbers that add up to 1.",
-          .infer = infer_softmax, .reference = run_softmax<Form::Softmax>,
+          .rules = kSoftmaxRules, .infer = infer_softmax, .reference = run_softmax<Form::Softmax>,
           .quantized = quantized::softmax, .quant = QuantRule::FixedOutput,
           .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(
     SoftmaxI16, .signature = "(x) -> y",
     .summary = "softmax of 8-bit numbers with a 16-bit result: scale 1/65536, zero point -32768.",
-    .infer = infer_softmax_i16, .reference = quantized::softmax_i16,
+    .rules = kSoftmaxRules, .infer = infer_softmax_i16, .reference = quantized::softmax_i16,
     .quantized = quantized::softmax_i16, .quant = QuantRule::FixedOutput,
     .layout = LayoutRule::Fixed);
 EC_OP_DEF(LogSoftmax, .signature = "(x) -> y", .summary = "log(softmax(x)) along an axis.",
-          .infer = infer_softmax, .reference = run_softmax<Form::LogSoftmax>,
-          .quantized = quantized::log_softmax, .quant = QuantRule::FixedOutput,
-          .layout = LayoutRule::AxisAttr);
+          .rules = kSoftmaxRules, .infer = infer_softmax,
+          .reference = run_softmax<Form::LogSoftmax>, .quantized = quantized::log_softmax,
+          .quant = QuantRule::FixedOutput, .layout = LayoutRule::AxisAttr);
 EC_OP_DEF(Hardmax, .signature = "(x) -> y",
-          .summary = "1 at the first maximum along an axis, 0 elsewhere.", .infer = infer_softmax,
-          .reference = run_softmax<Form::Hardmax>, .layout = LayoutRule::AxisAttr);
+          .summary = "1 at the first maximum along an axis, 0 elsewhere.", .rules = kSoftmaxRules,
+          .infer = infer_softmax, .reference = run_softmax<Form::Hardmax>,
+          .layout = LayoutRule::AxisAttr);
 
 }  // namespace ec::ops

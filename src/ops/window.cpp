@@ -71,6 +71,10 @@ void complete_window(WindowSpec& spec) {
 Status check_window(const InferContext& ctx, const WindowSpec& spec) {
   const size_t rank = spec.rank();
   EC_CHECK_OK(check_list(ctx, "kernel", spec.kernel, rank, 1));
+  int64_t taps = 1;
+  for (const int64_t size : spec.kernel)
+    if (__builtin_mul_overflow(taps, size, &taps))
+      return ctx.bad_value("kernel " + list_text(spec.kernel) + " is too large");
   EC_CHECK_OK(check_list(ctx, "strides", spec.strides, rank, 1));
   EC_CHECK_OK(check_list(ctx, "dilations", spec.dilations, rank, 1));
   return check_list(ctx, "pads", spec.pads, 2 * rank, 0);

@@ -151,15 +151,26 @@ Status unpool(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kMaxPoolArgmaxRules[] = {
+    rule::rank("x", 4), rule::length("kernel", 2, 2), rule::length("strides", 2, 2),
+    rule::between("kernel", 1, 1 << 16), rule::between("strides", 1, 1 << 16)};
 EC_OP_DEF(MaxPoolArgmax, .signature = "(x) -> (y, indices?)",
           .summary =
               "The largest element of each window of images [N, H, W, C], and its place in the "
               "window, row by row, as a float a tenth above the number.",
-          .infer = infer_pool, .reference = pool, .layout = LayoutRule::Fixed);
+          .rules = kMaxPoolArgmaxRules, .infer = infer_pool, .reference = pool,
+          .layout = LayoutRule::Fixed);
+constexpr Rule kMaxUnpoolArgmaxRules[] = {rule::rank("x", 4),
+                                          rule::rank("indices", 4),
+                                          rule::length("kernel", 2, 2),
+                                          rule::length("strides", 2, 2),
+                                          rule::between("kernel", 1, 1 << 16),
+                                          rule::between("strides", 1, 1 << 16)};
 EC_OP_DEF(MaxUnpoolArgmax, .signature = "(x, indices) -> y",
           .summary =
               "Images kernel times as large: each element at the place in its window that the "
               "index says, zeros elsewhere.",
-          .infer = infer_unpool, .reference = unpool, .layout = LayoutRule::Fixed);
+          .rules = kMaxUnpoolArgmaxRules, .infer = infer_unpool, .reference = unpool,
+          .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

@@ -126,19 +126,29 @@ Status reference_mel(KernelContext& ctx) {
 
 }  // namespace
 
+constexpr Rule kHannWindowRules[] = {rule::integers("size"), rule::one_element("size"),
+                                     rule::not_negative("size")};
 EC_OP_DEF(HannWindow, .signature = "(size) -> y", .summary = "Hann window, periodic or symmetric.",
-          .infer = infer_window_function, .reference = reference_hann, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kHannWindowRules, .infer = infer_window_function, .reference = reference_hann,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 EC_OP_DEF(HammingWindow, .signature = "(size) -> y",
-          .summary = "Hamming window, periodic or symmetric.", .infer = infer_window_function,
-          .reference = reference_hamming, .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+          .summary = "Hamming window, periodic or symmetric.", .rules = kHannWindowRules,
+          .infer = infer_window_function, .reference = reference_hamming, .quant = QuantRule::Never,
+          .layout = LayoutRule::Fixed);
 EC_OP_DEF(BlackmanWindow, .signature = "(size) -> y",
-          .summary = "Blackman window, periodic or symmetric.", .infer = infer_window_function,
-          .reference = reference_blackman, .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+          .summary = "Blackman window, periodic or symmetric.", .rules = kHannWindowRules,
+          .infer = infer_window_function, .reference = reference_blackman,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
+constexpr Rule kMelWeightMatrixRules[] = {
+    rule::integers("num_mel_bins"), rule::one_element("num_mel_bins"),
+    rule::integers("dft_length"),   rule::one_element("dft_length"),
+    rule::integers("sample_rate"),  rule::one_element("sample_rate"),
+    rule::floats("lower_hertz"),    rule::one_element("lower_hertz"),
+    rule::floats("upper_hertz"),    rule::one_element("upper_hertz")};
 EC_OP_DEF(MelWeightMatrix,
           .signature = "(num_mel_bins, dft_length, sample_rate, lower_hertz, upper_hertz) -> y",
           .summary = "Triangular filters that turn a linear spectrum into mel bands.",
-          .infer = infer_mel, .reference = reference_mel, .quant = QuantRule::Never,
-          .layout = LayoutRule::Fixed);
+          .rules = kMelWeightMatrixRules, .infer = infer_mel, .reference = reference_mel,
+          .quant = QuantRule::Never, .layout = LayoutRule::Fixed);
 
 }  // namespace ec::ops

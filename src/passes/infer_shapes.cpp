@@ -63,8 +63,12 @@ bool refine_types(Operation& op) {
   InferContext inference(op, operands_of(op));
   // What fails now fails when it runs, if it ever does: a branch that is never taken may hold
   // operations that do not fit its inputs.
-  if (!op.def().infer(inference).ok()) return false;
+  if (!infer_types(inference).ok()) return false;
   bool changed = false;
+  if (!(inference.attributes() == op.attrs())) {
+    op.graph().set_attrs(&op, inference.attributes());
+    changed = true;
+  }
   for (size_t i = 0; i < op.outputs().size(); ++i)
     changed = update(op.graph(), op.output(i), inference.results()[i],
                      std::move(inference.result_dims()[i])) ||

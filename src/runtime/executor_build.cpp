@@ -92,7 +92,8 @@ class Builder {
       if (state.known) operands[i].data = state.data != nullptr ? state.data : &kNoByte;
     }
     InferContext context(op, std::move(operands));
-    EC_CHECK_OK(op.def().infer(context));
+    EC_CHECK_OK(infer_types(context));
+    if (!(context.attributes() == op.attrs())) normalised_[op.id()] = context.attributes();
     for (size_t i = 0; i < op.outputs().size(); ++i) {
       TensorState& state = p_.state(op.output(i));
       const TensorType& type = context.results()[i];
@@ -175,7 +176,8 @@ class Builder {
       step.fast = prepare_op(instance(op), {*p_.table, p_.pool->threads()});
     if (step.fast != nullptr) p_.memory.constant_bytes += step.fast->packed_bytes();
     if (step.fast != nullptr) step.work += estimate_work(op) / kFastKernels;
-    if (!step.alias && step.fast == nullptr) step.context = std::make_unique<StepContext>(p_, op);
+    if (!step.alias && step.fast == nullptr)
+      step.context = std::make_unique<StepContext>(p_, op, attributes_of(op));
     p_.steps.push_back(std::move(step));
   }
 
@@ -194,8 +196,13 @@ class Builder {
     return true;
   }
 
+  const Attrs& attributes_of(const Operation& op) const {
+    const auto found = normalised_.find(op.id());
+    return found != normalised_.end() ? found->second : op.attrs();
+  }
+
   OpInstance instance(const Operation& op) {
-    OpInstance result{op, {}, {}};
+    OpInstance result{op, {}, {}, attributes_of(op)};
     for (const Tensor* tensor : op.inputs())
       result.inputs.push_back(tensor == nullptr ? OperandInfo{} : info(p_.state(tensor)));
     for (const Tensor* tensor : op.outputs()) result.outputs.push_back(info(p_.state(tensor)));
@@ -319,6 +326,7 @@ class Builder {
   Program& p_;
   size_t model_bytes_ = 0;  // of the graph's constants
   std::unordered_map<uint32_t, TensorType> open_;
+  std::unordered_map<uint32_t, Attrs> normalised_;  // by operation, where they differ from its own
   AliasSets aliases_;
   std::vector<LiveRange> ranges_;  // by tensor id
 };

@@ -114,7 +114,7 @@ Status Program::bind_outputs(std::vector<Buffer>& buffers) {
 Status Program::run_step(Step& step) {
   if (step.fast != nullptr) return run_fast(step, step.scratch);
   EC_CHECK_OK(step.context->begin());
-  EC_CHECK_OK(kernel_of(*step.op)(*step.context));
+  EC_CHECK_OK(run_kernel(*step.context));
   step.context->finish();
   return {};
 }
@@ -138,7 +138,7 @@ Status Program::run_dynamic(Step& step) {
     return true;
   }();
   if (all_allocated && !options.reference && step.op->bodies().empty()) {
-    OpInstance instance{*step.op, {}, {}};
+    OpInstance instance{*step.op, {}, {}, context.attributes()};
     for (size_t i = 0; i < context.num_inputs(); ++i) {
       instance.inputs.emplace_back();
       if (context.has(i))
@@ -157,7 +157,7 @@ Status Program::run_dynamic(Step& step) {
     step.prepared_outputs.clear();
   }
   if (step.fast == nullptr) {
-    EC_CHECK_OK(kernel_of(*step.op)(context));
+    EC_CHECK_OK(run_kernel(context));
   } else {
     if (dynamic_scratch.size() < step.fast->scratch_bytes())
       dynamic_scratch = Buffer::allocate(step.fast->scratch_bytes());

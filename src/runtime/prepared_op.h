@@ -33,13 +33,14 @@ struct OpInstance {
   const Operation& op;
   std::vector<OperandInfo> inputs;
   std::vector<OperandInfo> outputs;
+  Attrs attributes = op.attrs();  // normalised by the border for these ranks
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present; }
   const OperandInfo& input(size_t i) const { return inputs[i]; }
   const OperandInfo& output(size_t i = 0) const { return outputs[i]; }
   template <class S>
   const S& attrs() const {
-    return op.attrs_as<S>();
+    return attributes.as<S>();
   }
 };
 

@@ -106,25 +106,29 @@ struct Program {
 // The interface of reference kernels over a step's tensors.
 class StepContext final : public KernelContext {
  public:
-  StepContext(Program& program, const Operation& op);
+  StepContext(Program& program, const Operation& op, Attrs attributes);
 
-  // Points the views at this run's memory; infers and allocates results of dynamic shape.
+  // Points the views at this run's memory. Where a shape depends on data it infers the results:
+  // allocates those of dynamic shape and compares the others with what preparation assumed.
   Status begin();
+  const Attrs& attributes() const { return attrs_; }
   // Hands results of dynamic shape to their tensors.
   void finish();
 
   Status allocate(size_t i, DType dtype, std::vector<int64_t> shape) override;
   Status set_output(size_t i, Value value) override;
+  bool has_result(size_t i) const override { return outputs_[i].has_value() || given_[i]; }
   Result<std::vector<Value>> run_body(size_t body, std::vector<Value> inputs) override;
   Value input_value(size_t i) const override;
 
  private:
   Status infer_results();
+  Status check_planned(size_t i, const TensorType& type) const;
 
   Program& program_;
   std::vector<std::unique_ptr<GraphRunner>> bodies_;
-  std::vector<TensorType> result_types_;     // what inference gave in begin()
-  std::vector<std::optional<Value>> whole_;  // given by set_output
+  std::vector<std::optional<Value>> whole_;  // given by set_output, of dynamic shape
+  std::vector<bool> given_;                  // by set_output
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<Buffer> buffers_;
 };

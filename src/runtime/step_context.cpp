@@ -6,29 +6,37 @@
 
 namespace ec {
 
-StepContext::StepContext(Program& program, const Operation& op)
+StepContext::StepContext(Program& program, const Operation& op, Attrs attributes)
     : KernelContext(op), program_(program) {
+  attrs_ = std::move(attributes);
   inputs_.resize(op.inputs().size());
   outputs_.resize(op.outputs().size());
   whole_.resize(op.outputs().size());
+  given_.resize(op.outputs().size());
   shapes_.resize(op.outputs().size());
   buffers_.resize(op.outputs().size());
   ExecutorOptions options = program.options;
   options.profile = false;
+  // Whoever looks at tensors keeps tables by the ids of this graph; a body counts its own.
+  options.observer = nullptr;
+  options.editor = nullptr;
   for (const auto& body : op.bodies())
     bodies_.push_back(std::make_unique<GraphRunner>(*body, options, program.pool));
 }
 
 Status StepContext::begin() {
+  bool dynamic = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor* tensor = op_.input(i);
-    if (tensor != nullptr) inputs_[i] = program_.state(tensor).view();
+    if (tensor == nullptr) continue;
+    inputs_[i] = program_.state(tensor).view();
+    dynamic = dynamic || !program_.state(tensor).is_static;
   }
-  bool dynamic = false;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorState& state = program_.state(op_.output(i));
     outputs_[i].reset();
     whole_[i].reset();
+    given_[i] = false;
     if (state.is_static) {
       const auto& quant = op_.output(i)->type().quant;
       // A result that nobody reads has no memory of its own.
@@ -58,13 +66,25 @@ Status StepContext::infer_results() {
     operands[i].data = inputs_[i]->data != nullptr ? inputs_[i]->data : &kNoByte;
   }
   InferContext infer(op_, std::move(operands));
-  EC_CHECK_OK(op_.def().infer(infer));
-  result_types_ = std::move(infer.results());
+  EC_CHECK_OK(infer_types(infer));
+  attrs_ = infer.attributes();
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i] || !result_types_[i].is_static()) continue;
-    EC_CHECK_OK(allocate(i, result_types_[i].dtype, result_types_[i].shape->sizes()));
+    const TensorType& type = infer.results()[i];
+    if (!type.is_static()) continue;
+    if (!outputs_[i])
+      EC_CHECK_OK(allocate(i, type.dtype, type.shape->sizes()));
+    else if (op_.bodies().empty())
+      EC_CHECK_OK(check_planned(i, type));
   }
   return {};
+}
+
+// Preparation fixed the sizes of a result before all of its operands were known.
+Status StepContext::check_planned(size_t i, const TensorType& type) const {
+  const MutableView& view = *outputs_[i];
+  if (type.dtype == view.dtype && *type.shape == Shape::of(view.shape)) return {};
+  return fail("result " + std::to_string(i) + " is " + TensorType(type.dtype, *type.shape).text() +
+              ", inference said " + TensorType(view.dtype, Shape::of(view.shape)).text());
 }
 
 Status StepContext::allocate(size_t i, DType dtype, std::vector<int64_t> shape) {
@@ -75,10 +95,10 @@ Status StepContext::allocate(size_t i, DType dtype, std::vector<int64_t> shape) 
                 TensorType(dtype, Shape::of(shape)).text() + ", inference said " +
                 state.type().text());
   }
-  const auto bytes = TensorType(dtype, Shape::of(shape)).num_bytes();
-  if (bytes) EC_CHECK_OK(check_room(static_cast<size_t>(*bytes)));
-  Buffer buffer = bytes ? Buffer::allocate(static_cast<size_t>(*bytes)) : Buffer();
-  if (!bytes || !buffer.ok()) {
+  EC_TRY(const size_t bytes, result_bytes(*this, dtype, shape));
+  EC_CHECK_OK(check_room(bytes));
+  Buffer buffer = Buffer::allocate(bytes);
+  if (!buffer.ok()) {
     Error error = fail("result " + TensorType(dtype, Shape::of(shape)).text() + " is too large");
     error.diagnostic().code = Code::OutOfMemory;
     return error;
@@ -92,6 +112,7 @@ Status StepContext::allocate(size_t i, DType dtype, std::vector<int64_t> shape) 
 
 Status StepContext::set_output(size_t i, Value value) {
   TensorState& state = program_.state(op_.output(i));
+  given_[i] = true;
   if (!state.is_static) {
     whole_[i] = std::move(value);
     return {};

@@ -59,7 +59,7 @@ TEST(MatMul, Errors) {
   expect_infer_error(OpKind::MatMul, {typed(DType::I32, {2, 2}), typed(DType::I32, {2, 2})}, relu,
                      Code::TypeMismatch, "activation");
   expect_infer_error(OpKind::Gemm, {typed(DType::F32, {2, 3, 1}), typed(DType::F32, {3, 5})}, {},
-                     Code::ShapeMismatch, "matrices");
+                     Code::ShapeMismatch, "rank 2");
   expect_infer_error(OpKind::Gemm,
                      {typed(DType::F32, {2, 3}), typed(DType::F32, {3, 5}), typed(DType::F32, {3})},
                      {}, Code::ShapeMismatch, "[2,5]");

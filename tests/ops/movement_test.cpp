@@ -68,7 +68,7 @@ TEST(Concat, Inference) {
   expect_infer_error(OpKind::Concat, {}, {}, Code::BadValue, "nothing");
   expect_infer_error(OpKind::Concat,
                      {typed(DType::F32, {INT64_MAX}), typed(DType::F32, {INT64_MAX})}, {},
-                     Code::ShapeMismatch, "too large");
+                     Code::TooLarge, "too large");
 }
 
 TEST(Split, EvenAndGivenParts) {
@@ -101,8 +101,7 @@ TEST(Split, Inference) {
                      "add up to 6", 2);
   expect_infer_error(OpKind::Split, {x, i64({3}, {3, 3, 1})}, AxisAttrs{1}, Code::BadValue,
                      "3 sizes for 2", 2);
-  expect_infer_error(OpKind::Split, {x, i64({2}, {8, -1})}, AxisAttrs{1}, Code::BadValue, "size -1",
-                     2);
+  expect_infer_error(OpKind::Split, {x, i64({2}, {8, -1})}, AxisAttrs{1}, Code::BadValue, "-1", 2);
 }
 
 TEST(Tile, Repeats) {
@@ -144,8 +143,7 @@ TEST(Trilu, KeepsATriangle) {
     expect_case({OpKind::Trilu, {x, extreme}, {k > 0 ? zeros : x}});
     expect_case({OpKind::Trilu, {x, extreme}, {k > 0 ? x : zeros}, TriluAttrs{false}});
   }
-  expect_infer_error(OpKind::Trilu, {typed(DType::F32, {3})}, {}, Code::ShapeMismatch,
-                     "two dimensions");
+  expect_infer_error(OpKind::Trilu, {typed(DType::F32, {3})}, {}, Code::ShapeMismatch, "rank 2");
 }
 
 TEST(ReverseSequence, ReversesPrefixes) {

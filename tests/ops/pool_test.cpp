@@ -47,8 +47,8 @@ TEST(Pool, OpenDimensionsFlow) {
 
 TEST(Pool, Errors) {
   const auto x = typed(DType::F32, {1, 3, 8, 8});
-  expect_infer_error(OpKind::MaxPool, {x}, pool({}), Code::BadValue, "no dimensions");
-  expect_infer_error(OpKind::MaxPool, {x}, pool({2}), Code::ShapeMismatch, "f32[1,3,8,8]");
+  expect_infer_error(OpKind::MaxPool, {x}, pool({}), Code::BadValue, "entries");
+  expect_infer_error(OpKind::MaxPool, {x}, pool({2}), Code::BadValue, "kernel [2]");
   expect_infer_error(OpKind::MaxPool, {x}, pool({9, 9}), Code::ShapeMismatch, "window of 9");
   expect_infer_error(OpKind::AvgPool, {x}, pool({2, 0}), Code::BadValue, "kernel [2,0]");
   expect_infer_error(OpKind::AvgPool, {typed(DType::I32, {1, 1, 4})}, pool({2}), Code::TypeMismatch,
@@ -95,7 +95,7 @@ TEST(RoiPools, Errors) {
   pooled.pooled = {0, 1};
   expect_infer_error(OpKind::MaxRoiPool,
                      {typed(DType::F32, {1, 1, 2, 2}), typed(DType::F32, {1, 5})}, pooled,
-                     Code::BadValue, "0x1");
+                     Code::BadValue, "pooled");
   const RoiAlignAttrs align;
   expect_run_error(OpKind::RoiAlign, {x, f32({1, 4}, {0, 0, 1, 1}), i64({1}, {-1})}, align,
                    "image -1");

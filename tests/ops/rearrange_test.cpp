@@ -31,7 +31,7 @@ TEST(SpaceToBatch, BlocksAndPads) {
   expect_infer_error(OpKind::SpaceToBatch, {x, i32({2}, {3, 1}), i32({2, 2}, {0, 0, 0, 0})}, {},
                      Code::ShapeMismatch, "divide");
   expect_infer_error(OpKind::SpaceToBatch, {x, i32({2}, {0, 1}), i32({2, 2}, {0, 0, 0, 0})}, {},
-                     Code::BadValue, "block 0");
+                     Code::BadValue, "holds 0");
 }
 
 TEST(BatchToSpace, Inverts) {

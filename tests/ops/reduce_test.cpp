@@ -124,7 +124,7 @@ TEST(Reduce, Inference) {
   expect_types(OpKind::ReduceMean, {unranked(DType::F32)}, {}, {"f32[*]"});
   expect_infer_error(OpKind::ReduceMean, {x, i64({1}, {3})}, {}, Code::BadValue, "axis 3");
   expect_infer_error(OpKind::ReduceMean, {x, i64({2}, {0, -3})}, {}, Code::BadValue, "twice");
-  expect_infer_error(OpKind::ReduceMean, {x, f32({1}, {0})}, {}, Code::TypeMismatch, "integers");
+  expect_infer_error(OpKind::ReduceMean, {x, f32({1}, {0})}, {}, Code::TypeMismatch, "integer");
   expect_infer_error(OpKind::ReduceMean, {typed(DType::Bool, {2})}, {}, Code::TypeMismatch,
                      "numeric");
   const Known shape = Known::shape_tensor({2, 3, 4});
@@ -214,7 +214,7 @@ TEST(TopK, Inference) {
   expect_infer_error(OpKind::TopK, {x, i64({1}, {11})}, TopKAttrs{}, Code::BadValue, "k is 11", 2);
   expect_infer_error(OpKind::TopK, {x, i64({1}, {-1})}, TopKAttrs{}, Code::BadValue, "negative", 2);
   expect_infer_error(OpKind::TopK, {x, i64({2}, {1, 1})}, TopKAttrs{}, Code::ShapeMismatch,
-                     "single", 2);
+                     "one element", 2);
   expect_infer_error(OpKind::TopK, {x, i64({1}, {1})}, TopKAttrs{.axis = 2}, Code::BadValue,
                      "axis 2", 2);
 }

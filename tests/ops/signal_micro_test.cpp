@@ -262,7 +262,7 @@ TEST(MaxPoolArgmax, IndexCountsWithinTheWindow) {
                attrs});
   expect_infer_error(OpKind::MaxPoolArgmax, {x},
                      ArgmaxWindowAttrs{.kernel = {2}, .strides = {1, 1}}, Code::BadValue,
-                     "two window sizes");
+                     "2 entries");
   expect_infer_error(OpKind::MaxPoolArgmax, {x},
                      ArgmaxWindowAttrs{.kernel = {3, 1}, .strides = {1, 1}}, Code::ShapeMismatch,
                      "larger than");

@@ -89,7 +89,7 @@ TEST(Stft, InferenceAndErrors) {
 TEST(Windows, InferenceAndErrors) {
   expect_types(OpKind::HannWindow, {i64({}, {16})}, {}, {"f32[16]"});
   expect_types(OpKind::HammingWindow, {Known::dim_scalar(sym("N"))}, {}, {"f32[N]"});
-  expect_infer_error(OpKind::BlackmanWindow, {i64({}, {-1})}, {}, Code::BadValue, "size -1");
+  expect_infer_error(OpKind::BlackmanWindow, {i64({}, {-1})}, {}, Code::BadValue, "-1");
   WindowAttrs symmetric;
   symmetric.periodic = false;
   expect_case({OpKind::HannWindow, {i64({}, {1})}, {f32({1}, {1})}, symmetric});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "ir/text.h"
 #include "ops/kernel.h"
 
 namespace ec {
@@ -149,6 +150,53 @@ TEST(Executor, ObserverSeesEveryProducedTensor) {
   EXPECT_EQ(seen, (std::vector<std::string>{a->name(), b->name()}));
   EXPECT_EQ(first[0], -in.as<float>()[0]);
   EXPECT_EQ(first[1], in.as<float>()[0]);
+}
+
+// Tables by tensor id belong to one graph: a nested graph gives its own tensors the same ids.
+TEST(Executor, ObserverSeesNoTensorsOfNestedGraphs) {
+  const auto graph = parse(R"(
+graph @g(%c: bool[], %x: f32[2]) -> (y = %y) {
+  %y = if(%c, %x)
+    body graph @yes(%a: f32[2]) -> (r = %r) {
+      %s = add(%a, %a)
+      %r = neg(%s)
+    }
+    body graph @no(%a: f32[2]) -> (r = %r) {
+      %r = neg(%a)
+    }
+})");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  std::vector<std::string> seen;
+  ExecutorOptions options;
+  options.observer = [&](const Tensor& tensor, const ConstView&) {
+    EXPECT_EQ((*graph)->find_tensor(tensor.name()), &tensor);
+    seen.push_back(tensor.name());
+  };
+  options.editor = [&](const Tensor& tensor, const MutableView&) {
+    EXPECT_EQ((*graph)->find_tensor(tensor.name()), &tensor);
+  };
+  const bool yes = true;
+  const Value condition = Value::of<bool>({}, std::span<const bool>(&yes, 1));
+  ASSERT_TRUE(run(**graph, {condition, random_value(f32({2}), 1)}, options).ok());
+  EXPECT_EQ(seen, std::vector<std::string>{"y"});
+}
+
+// The result's memory is planned from the constant shape; the run finds another number of elements.
+TEST(Executor, ComparesPlannedResultsWithOperandsOfOpenSize) {
+  Graph graph("planned");
+  Tensor* x = graph.add_input("x", f32({4}));
+  Tensor* positions = add(graph, OpKind::NonZero, {x});
+  const int64_t shape[] = {2};
+  graph.add_output(
+      "y", add(graph, OpKind::Reshape, {positions, graph.add_ints("", shape)}, ReshapeAttrs{}));
+  const auto vector = [](std::vector<float> values) {
+    return Value::of<float>({4}, std::span<const float>(values));
+  };
+  const auto fits = run(graph, {vector({0, 1, 0, 1})});
+  ASSERT_TRUE(fits.ok()) << fits.error().message();
+  EXPECT_EQ((*fits)[0].as<int64_t>()[1], 3);
+  EXPECT_FALSE(run(graph, {vector({0, 1, 0, 0})}).ok());
+  EXPECT_FALSE(run(graph, {vector({1, 1, 1, 1})}).ok());
 }
 
 TEST(Executor, WrongNumberOfInputs) {

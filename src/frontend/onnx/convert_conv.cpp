@@ -40,7 +40,7 @@ Status conv_transpose(NodeContext& ctx) {
   attrs.output_padding = ctx.attr_ints("output_padding");
   attrs.output_sizes = ctx.attr_ints("output_shape");
   // Old exporters wrote the batch and channel sizes, too.
-  if (ctx.in(0)->shape() && !attrs.output_sizes.empty() &&
+  if (ctx.in(0)->shape() && attrs.output_sizes.size() > 2 &&
       attrs.output_sizes.size() == ctx.in(0)->shape()->rank())
     attrs.output_sizes.erase(attrs.output_sizes.begin(), attrs.output_sizes.begin() + 2);
   EC_CHECK_OK(check_kernel_shape(ctx, ctx.in(1)));

@@ -18,7 +18,7 @@ ec::Tensor* before_views(ec::Tensor* x) {
   const bool is_transform = source->producer() != nullptr &&
                             source->producer()->kind() == OpKind::Dft && source->shape() &&
                             source->shape()->rank() > 0 && source->shape()->dims().back() == Dim(2);
-  return is_transform && x->type().is_static() ? source : x;
+  return is_transform && x->type().is_static() && x->shape()->rank() > 0 ? source : x;
 }
 
 // Result `y` of reading numbers from `source` instead of x, with the dimensions that x has.

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <type_traits>
 
-#include "ops/op_kind.h"
+#include "ops/kernel.h"
 #include "quantize/plan/masked_values.h"
 #include "quantize/ranges/needed_ranges.h"
 #include "quantize/trial/measurements.h"
@@ -113,6 +114,10 @@ class Watch {
     if (!seen.any || range.max > seen.range.max) seen.highest = sample_;
     seen.range = seen.any ? hull(seen.range, range) : range;
     seen.any = true;
+  }
+
+  bool has_seen(const Tensor& tensor) const {
+    return tensor.id() < seen_.size() && seen_[tensor.id()].any;
   }
 
   // The first tensor that held infinity (but for a mask's) or not-a-number; null when there was
@@ -237,6 +242,44 @@ Error not_finite(const Tensor& tensor, const std::string& sample) {
       .hint("check the preprocessing (--mean, --std, --pixel-range), or leave the sample out");
 }
 
+constexpr size_t kLargestFolded = size_t{16} << 20;  // an executor folds no larger values
+
+// Shows the tensors that no run computes: an executor folds what depends on constants and on shapes
+// alone when it is made, and nobody observes that.
+void see_folded(const Graph& graph, const Plan& plan, Watch& watch) {
+  const auto is_missing = [&](const Tensor* tensor) {
+    return plan.observed[tensor->id()] && !watch.has_seen(*tensor) && !graph.is_unused(tensor);
+  };
+  const std::vector<Tensor*> tensors = graph.tensors();
+  if (std::ranges::none_of(tensors, is_missing)) return;
+  std::vector<std::optional<Value>> values(graph.tensor_id_bound());
+  for (const Tensor* tensor : tensors)
+    if (tensor->is_constant())
+      values[tensor->id()] = Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data());
+  for (const Operation* op : graph.topological()) {
+    if (op->def().traits.random || !op->bodies().empty()) continue;
+    const bool shape_only = op->kind() == OpKind::Shape || op->kind() == OpKind::Size;
+    Value shape;  // of an operand whose elements nobody reads
+    std::vector<const Value*> operands;
+    for (const Tensor* tensor : op->inputs()) {
+      const bool known = tensor != nullptr && values[tensor->id()].has_value();
+      if (known) operands.push_back(&*values[tensor->id()]);
+      if (known || tensor == nullptr || !shape_only || !tensor->type().is_static()) {
+        if (tensor == nullptr) operands.push_back(nullptr);
+        continue;
+      }
+      shape = Value(tensor->dtype(), tensor->shape()->sizes(), Blob());
+      operands.push_back(&shape);
+    }
+    if (operands.size() != op->inputs().size()) continue;
+    Result<std::vector<Value>> results = evaluate(*op, operands, kLargestFolded);
+    for (size_t i = 0; results.ok() && i < op->outputs().size(); ++i) {
+      if (is_missing(op->output(i))) watch.see(*op->output(i), (*results)[i].view());
+      values[op->output(i)->id()] = std::move((*results)[i]);
+    }
+  }
+}
+
 Result<CalibrationRun> watch_samples(const Graph& graph, const Plan& plan, SampleSource& source,
                                      std::span<const size_t> samples,
                                      const CalibrationOptions& options) {
@@ -266,6 +309,7 @@ Result<CalibrationRun> watch_samples(const Graph& graph, const Plan& plan, Sampl
     if (watch.broken() != nullptr) return not_finite(*watch.broken(), source.name(samples[done]));
     if (options.progress) options.progress(done + 1, samples.size());
   }
+  see_folded(graph, plan, watch);
   CalibrationRun run;
   watch.fill(run);
   for (const InputWatch& input : inputs) run.inputs.push_back(input.statistics());

@@ -133,8 +133,9 @@ Tensor* angles(Replacement& p, const Operation* op, size_t operand) {
 
 Result<bool> expand_rotary(Rewriter& r, Operation* op) {
   const auto shape = static_shape(op->input(kX));
-  if (!is_plain(op) || !shape || !static_shape(op->input(kCos))) return false;
-  if (op->input(kPositions) != nullptr && !static_shape(op->input(kPositions))) return false;
+  if (!is_plain(op)) return false;
+  for (const Tensor* operand : op->inputs())
+    if (operand != nullptr && !static_shape(operand)) return false;
   const auto& attrs = op->attrs_as<RotaryEmbeddingAttrs>();
   Replacement p(r, op);
   Tensor* x = by_heads(p, op->input(kX), attrs.num_heads);
