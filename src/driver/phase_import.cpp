@@ -57,7 +57,10 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   if (c.target() != nullptr) EC_CHECK_OK(c.target()->check_source(*model.source, sink));
   EC_TRY(const Frontend* frontend, choose_frontend(c.registry().frontends(), *model.source));
   model.format = frontend->name();
-  return frontend->import(*model.source, options, sink);
+  EC_TRY(std::unique_ptr<Graph> graph, frontend->import(*model.source, options, sink));
+  // Nothing is read from the model's files after this: the graph is one version of them.
+  EC_CHECK_OK(model.source->check_unchanged());
+  return graph;
 }
 
 void remark_size(const std::string& name, const std::vector<int64_t>& shape, DiagnosticSink& sink) {
