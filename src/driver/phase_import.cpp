@@ -74,6 +74,8 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   EC_TRY(const Frontend* frontend, choose_frontend(c.registry().frontends(), *model.source));
   model.format = frontend->name();
   EC_TRY(std::unique_ptr<Graph> graph, frontend->import(*model.source, options, sink));
+  // Nothing is read from the model's files after this: the graph is one version of them.
+  EC_CHECK_OK(model.source->check_unchanged());
   if (shared != nullptr) *shared = {model.source, model.format, graph->clone(), sink.diagnostics()};
   return graph;
 }

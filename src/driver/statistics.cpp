@@ -4,12 +4,13 @@
 
 #include "driver/quantize_request.h"
 #include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec {
 
 Result<quantize::Measurements> load_statistics(const std::string& path) {
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
   return quantize::Measurements::parse(text, path);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/sha256.h"
 #include "support/strings.h"
 
@@ -43,7 +43,9 @@ Result<ModelSource> ModelSource::open(const fs::path& path) {
   std::error_code ignored;
   source.is_directory_ = fs::is_directory(path, ignored);
   if (!source.is_directory_) {
-    EC_TRY(source.bytes_, map_file(path));
+    EC_TRY(InputFile file, InputFile::open(path));
+    source.file_ = std::make_shared<const InputFile>(std::move(file));
+    EC_TRY(source.bytes_, read_file(*source.file_));
     source.size_bytes_ = static_cast<int64_t>(source.bytes_.size());
     return source;
   }
@@ -65,6 +67,10 @@ std::string ModelSource::extension() const {
   return to_lower(fs::path(name_).extension().string());
 }
 
+Status ModelSource::check_unchanged() const {
+  return file_ == nullptr ? Status() : file_->check_unchanged();
+}
+
 bool ModelSource::has_member(const fs::path& relative) const {
   std::error_code ignored;
   return is_directory_ && fs::is_regular_file(path_ / relative, ignored);
@@ -82,7 +88,7 @@ Result<Blob> ModelSource::member(const fs::path& relative) const {
     return Error(Code::FileUnreadable,
                  "'" + printable(relative.string()) + "' leaves the model's folder")
         .file(name_);
-  return map_file(file);
+  return read_file(file);
 }
 
 Result<std::string> ModelSource::sha256() const {

@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "support/blob.h"
+#include "support/input_file.h"
 #include "support/result.h"
 
 namespace ec {
 
 class ModelSource {
  public:
-  // Opens a file or a directory. Errors: FileNotFound, FileUnreadable, EmptyFile.
+  // Opens a file or a directory. A file is read whole. Errors: as InputFile::open.
   static Result<ModelSource> open(const std::filesystem::path& path);
   // Bytes that somebody holds already. `name` stands for the model in messages and file names.
   static ModelSource from_bytes(std::string name, Blob bytes);
@@ -32,6 +33,9 @@ class ModelSource {
   const Blob& bytes() const { return bytes_; }
   // The size of the file, or of all files of a directory.
   int64_t size_bytes() const { return size_bytes_; }
+  // FileUnreadable when the file that was opened is no longer what it was: files beside it may then
+  // belong to another version.
+  Status check_unchanged() const;
   // A file of the directory. The path must stay inside; links that lead outside are refused.
   Result<Blob> member(const std::filesystem::path& relative) const;
   bool has_member(const std::filesystem::path& relative) const;
@@ -45,6 +49,7 @@ class ModelSource {
 
   std::string name_;
   std::filesystem::path path_;
+  std::shared_ptr<const InputFile> file_;  // empty: a directory, or bytes in memory
   Blob bytes_;
   int64_t size_bytes_ = 0;
   bool is_directory_ = false;

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "ir/base64.h"
@@ -13,13 +15,15 @@ namespace ec {
 namespace {
 
 constexpr int kMaxDepth = 64;
-// Splats are the only constants that are larger in memory than in the text.
-constexpr int64_t kMaxSplatBytes = int64_t{64} << 20;
+// Splats are the only constants that are larger in memory than in the text. One is printed up to a
+// megabyte; all different ones together take at most this and the size of the text.
+constexpr size_t kMaxSplatBytes = size_t{32} << 20;
 constexpr size_t kMaxRank = 64;
 
 class Parser {
  public:
-  Parser(std::string_view text, const Blob& data) : lexer_(text), data_(data) {}
+  Parser(std::string_view text, const Blob& data)
+      : lexer_(text), data_(data), text_size_(text.size()) {}
 
   Result<std::unique_ptr<Graph>> run() {
     EC_CHECK_OK(advance());
@@ -211,17 +215,19 @@ class Parser {
       quant.axis = static_cast<int32_t>(axis);
       EC_CHECK_OK(expect(","));
     }
-    while (true) {
+    while (!token_.is(")")) {
       EC_TRY(const double scale, take_number());
       EC_CHECK_OK(expect(":"));
       EC_TRY(const int64_t zero_point, take_int());
       if (zero_point != static_cast<int32_t>(zero_point)) return fail("zero point out of range");
       quant.scales.push_back(static_cast<float>(scale));
       quant.zero_points.push_back(static_cast<int32_t>(zero_point));
-      if (!token_.is(",")) break;
-      EC_CHECK_OK(advance());
+      if (token_.is(","))
+        EC_CHECK_OK(advance());
+      else if (!token_.is(")"))
+        return fail("',' or ')' expected");
     }
-    EC_CHECK_OK(expect(")"));
+    EC_CHECK_OK(advance());
     return std::optional<QuantParams>(std::move(quant));
   }
 
@@ -269,6 +275,25 @@ class Parser {
     return {};
   }
 
+  // The same value repeated: constants of different sizes share the longest run of it.
+  Result<Blob> splat_of(const TensorType& type, const Token& value) {
+    const auto bytes = static_cast<size_t>(*type.num_bytes());
+    if (bytes == 0) return Blob();
+    Blob& known = splats_[{type.dtype, value.text}];
+    if (known.size() >= bytes) return known.slice(0, bytes);
+    const size_t limit = kMaxSplatBytes + text_size_;
+    if (bytes > limit - std::min(limit, splat_bytes_))
+      return fail("splats need more memory than the text allows");
+    splat_bytes_ += bytes;
+    const size_t width = element_size(type.dtype);
+    Buffer buffer = Buffer::allocate(bytes);
+    if (!buffer.ok()) return fail("constant does not fit memory");
+    EC_CHECK_OK(store_element(type.dtype, value, buffer.data()));
+    for (size_t at = width; at < bytes; at += width)
+      std::memcpy(buffer.data() + at, buffer.data(), width);
+    return known = std::move(buffer).to_blob();
+  }
+
   Result<Blob> parse_elements(const TensorType& type, bool splat) {
     EC_CHECK_OK(expect(splat ? "(" : "["));
     std::vector<Token> elements;
@@ -280,19 +305,15 @@ class Parser {
       if (token_.is(",")) EC_CHECK_OK(advance());
     }
     const int64_t count = *type.num_elements();
-    if (splat ? elements.size() != 1 || *type.num_bytes() > kMaxSplatBytes
-              : static_cast<int64_t>(elements.size()) != count)
-      return fail(splat ? "splat takes one value and at most 64 MB"
-                        : std::to_string(count) + " elements expected");
+    if (splat ? elements.size() != 1 : static_cast<int64_t>(elements.size()) != count)
+      return fail(splat ? "splat takes one value" : std::to_string(count) + " elements expected");
     EC_CHECK_OK(advance());
+    if (splat) return splat_of(type, elements[0]);
     const size_t width = element_size(type.dtype);
     Buffer buffer = Buffer::allocate(static_cast<size_t>(*type.num_bytes()));
     if (!buffer.ok()) return fail("constant does not fit memory");
-    for (size_t i = 0; i < elements.size() && count > 0; ++i)
+    for (size_t i = 0; i < elements.size(); ++i)
       EC_CHECK_OK(store_element(type.dtype, elements[i], buffer.data() + i * width));
-    if (splat)
-      for (int64_t i = 1; i < count; ++i)
-        std::memcpy(buffer.data() + static_cast<size_t>(i) * width, buffer.data(), width);
     return std::move(buffer).to_blob();
   }
 
@@ -510,6 +531,8 @@ class Parser {
   Lexer lexer_;
   const Blob& data_;
   Token token_;
+  size_t text_size_, splat_bytes_ = 0;
+  std::map<std::pair<DType, std::string>, Blob> splats_;  // by type and value
 };
 
 }  // namespace

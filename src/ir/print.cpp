@@ -45,6 +45,17 @@ std::string name_text(std::string_view name) {
   return plain ? std::string(name) : quote(name);
 }
 
+// Names of outputs stand without a sigil, so they are plain only where the lexer takes them for one
+// word or one number.
+std::string output_name_text(std::string_view name) {
+  const auto is_letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool word = !name.empty() && (is_letter(name[0]) || name[0] == '_');
+  const bool number = !name.empty() && (is_digit(name[0]) || name[0] == '-') &&
+                      name.find_first_of("/$") == std::string_view::npos;
+  return word || number ? name_text(name) : quote(name);
+}
+
 bool is_identifier(std::string_view text) {
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -92,6 +103,23 @@ std::string element_text(const ConstView& view, size_t index) {
   return std::to_string(Reader<int64_t>(one)[0]);
 }
 
+// -0 is not the default 0, and not-a-number is itself.
+bool same_number(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+bool same_value(const FieldValue& a, const FieldValue& b) {
+  if (const auto* x = std::get_if<double>(&a)) {
+    const auto* y = std::get_if<double>(&b);
+    return y != nullptr && same_number(*x, *y);
+  }
+  if (const auto* x = std::get_if<std::vector<double>>(&a)) {
+    const auto* y = std::get_if<std::vector<double>>(&b);
+    return y != nullptr && std::equal(x->begin(), x->end(), y->begin(), y->end(), same_number);
+  }
+  return a == b;
+}
+
 class Printer {
  public:
   explicit Printer(const ConstantPrinter& large_constant) : large_constant_(large_constant) {}
@@ -105,7 +133,7 @@ class Printer {
     out_ += ") -> (";
     for (size_t i = 0; i < g.outputs().size(); ++i) {
       if (i > 0) out_ += ", ";
-      out_ += name_text(g.output_names()[i]) + " = " + ref(g.outputs()[i]);
+      out_ += output_name_text(g.output_names()[i]) + " = " + ref(g.outputs()[i]);
     }
     out_ += ") {\n";
     const std::string inner = indent + "  ";
@@ -174,7 +202,7 @@ class Printer {
     std::string text;
     for (const Field& field : attrs.schema().fields) {
       const FieldValue value = attrs.get(field);
-      if (value == defaults.get(field)) continue;
+      if (same_value(value, defaults.get(field))) continue;
       text += (text.empty() ? "" : ", ") + std::string(field.name) + "=" +
               field_text(field.kind, value);
     }

@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "ir/text.h"
 #include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Graph>> read_ecir(const Blob& file) {
 }
 
 Result<std::unique_ptr<Graph>> load_ecir(const std::filesystem::path& path) {
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   Result<std::unique_ptr<Graph>> graph = read_ecir(file);
   if (!graph.ok()) return std::move(graph).error().file(path.string());
   return graph;

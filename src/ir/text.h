@@ -11,7 +11,7 @@
 // Attributes equal to their default are left out. Result types may be left out when written by
 // hand: inference gives them. Constants print as splat(v), dense[v, ...] up to 64 elements,
 // base64("...") beyond, or blob(offset, bytes) in the saved form, where the bytes stand 64-byte
-// aligned behind the text so that loading maps them without a copy.
+// aligned behind the text so that they are used in place.
 #pragma once
 
 #include <filesystem>

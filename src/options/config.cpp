@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "options/config_node.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -65,7 +65,7 @@ Error with_hint(Error&& error, const std::string& path) {
 
 Status read_config(const std::string& path, const OptionCatalog& catalog, Verb verb,
                    Options& options) {
-  EC_TRY(const Blob blob, map_file(path));
+  EC_TRY(const Blob blob, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(blob.bytes().data()), blob.size());
   // A TOML file cannot begin with a brace.
   const bool json = !trim(text).empty() && trim(text).front() == '{';

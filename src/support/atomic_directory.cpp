@@ -1,10 +1,10 @@
 #include "support/atomic_directory.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <utility>
-
-#include "support/file.h"
 
 namespace ec {
 namespace {
@@ -37,14 +37,13 @@ Result<AtomicDirectory> AtomicDirectory::create(const fs::path& path) {
     return Error(Code::OutputUnwritable, "is a file where a directory is to be written")
         .file(path.string())
         .hint("choose another name with -o");
-  directory.temporary_ = free_name(directory.path_);
-  if (!fs::create_directory(directory.temporary_, error))
-    return cannot("create the directory", path, error);
   return directory;
 }
 
 AtomicDirectory::AtomicDirectory(AtomicDirectory&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      files_(std::move(other.files_)) {}
 
 AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
@@ -52,28 +51,55 @@ AtomicDirectory::~AtomicDirectory() {
 }
 
 Status AtomicDirectory::write(const fs::path& relative, std::span<const Blob> parts) {
-  const fs::path file = temporary_ / relative;
+  // Beside the directory, where its name is free and the file system is the same.
+  EC_TRY(AtomicFile file, AtomicFile::create(free_name(path_)));
+  EC_CHECK_OK(file.write(parts));
+  files_.push_back({relative, std::move(file)});
+  return {};
+}
+
+Status AtomicDirectory::fill() {
   std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  if (error) return cannot("create the directory", path_ / relative, error);
-  EC_TRY(AtomicFile atomic, AtomicFile::create(file));
-  EC_CHECK_OK(atomic.write(parts));
-  return atomic.commit();
+  const fs::path name = free_name(path_);
+  if (!fs::create_directory(name, error)) return cannot("create the directory", path_, error);
+  temporary_ = name;
+  for (File& file : files_) {
+    const fs::path target = temporary_ / file.relative;
+    fs::create_directories(target.parent_path(), error);
+    if (error) return cannot("create the directory", path_ / file.relative, error);
+    EC_CHECK_OK(file.content.commit(target));
+  }
+  return {};
 }
 
 Status AtomicDirectory::commit() {
+  EC_CHECK_OK(fill());
+  std::error_code error, ignored;
+  if (fs::exists(path_, ignored)) {
+    // The two change places in one call; the destructor removes the old one.
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0)
+      return {};
+    return replace_by_names();
+  }
+  fs::rename(temporary_, path_, error);
+  if (error) return cannot("rename the directory into place", path_, error);
+  temporary_.clear();
+  return {};
+}
+
+// For file systems that cannot exchange two names.
+Status AtomicDirectory::replace_by_names() {
   std::error_code error, ignored;
   const fs::path old = free_name(path_);
-  const bool replaces = fs::exists(path_, ignored);
-  if (replaces) fs::rename(path_, old, error);
+  fs::rename(path_, old, error);
   if (error) return cannot("replace the directory", path_, error);
   fs::rename(temporary_, path_, error);
   if (error) {
-    if (replaces) fs::rename(old, path_, ignored);
+    fs::rename(old, path_, ignored);
     return cannot("rename the directory into place", path_, error);
   }
   temporary_.clear();
-  if (replaces) fs::remove_all(old, ignored);
+  fs::remove_all(old, ignored);
   return {};
 }
 

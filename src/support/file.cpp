@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -13,6 +12,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace ec {
 namespace {
@@ -68,105 +69,74 @@ std::string temporary_name(const fs::path& path) {
   return fmt::format("{}.{:016x}", path.string(), random);
 }
 
-}  // namespace
-
-Result<Blob> map_file(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const int number = errno;
-    if (number == ENOENT || number == ENOTDIR)
-      return Error(Code::FileNotFound, "no such file")
-          .file(path.string())
-          .hint("check the path; relative paths start at the current directory");
-    return system_error(Code::FileUnreadable, path, "cannot open", number)
-        .hint("check the permissions of the file and of the folders above it");
-  }
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) {
-    const int number = errno;
-    ::close(fd);
-    return system_error(Code::FileUnreadable, path, "cannot stat", number)
-        .hint("copy the file to a local disk");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
-    const bool directory = S_ISDIR(info.st_mode);
-    return Error(Code::FileUnreadable,
-                 directory ? "is a directory, not a file" : "is not a regular file")
-        .file(path.string())
-        .hint("name a model file");
-  }
-  if (info.st_size == 0) {
-    ::close(fd);
-    return Error(Code::EmptyFile, "file is empty")
-        .file(path.string())
-        .hint("the download or export was probably interrupted: make the file again");
-  }
-  const auto size = static_cast<size_t>(info.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int number = errno;
-  ::close(fd);
-  if (address == MAP_FAILED)
-    return system_error(Code::FileUnreadable, path, "cannot map", number)
-        .hint("copy the file to a local disk");
-  std::shared_ptr<const void> owner(
-      address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
-  return Blob(owner, {static_cast<const std::byte*>(address), size});
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-Result<AtomicFile> AtomicFile::create(const fs::path& path) {
+// How linkat() reaches a file without a name.
+std::string link_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create(const fs::path& path, Until commit) {
   AtomicFile file;
   file.path_ = path;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored))
-    return Error(Code::OutputUnwritable, "is a directory")
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return Error(Code::OutputUnwritable,
+                 S_ISDIR(info.st_mode) ? "is a directory" : "is a pipe or a device, not a file")
         .file(path.string())
         .hint("give a file name with -o");
+  if (commit == Until::Named || !file.open_unnamed()) EC_CHECK_OK(file.open_named());
+  return file;
+}
+
+// False: try a name. Other failures show there again.
+bool AtomicFile::open_unnamed() {
+#ifdef O_TMPFILE
+  static const bool has_links = ::access("/proc/self/fd", X_OK) == 0;
+  if (!has_links) return false;
+  fd_ = ::open(folder_of(path_).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+#endif
+  return fd_ >= 0;
+}
+
+// The name is on record before the file exists: a signal may come between the two.
+void AtomicFile::take_temporary_name() {
+  temporary_ = temporary_name(path_);
+  slot_ = claim_slot(temporary_.string());
+}
+
+void AtomicFile::drop_temporary_name(bool remove) noexcept {
+  if (remove && !temporary_.empty()) ::unlink(temporary_.c_str());
+  release_slot(std::exchange(slot_, -1));
+  temporary_.clear();
+}
+
+Status AtomicFile::open_named() {
   do {
-    // The name is on record before the file exists: a signal may come between the two.
-    file.temporary_ = temporary_name(path);
-    file.slot_ = claim_slot(file.temporary_.string());
-    file.fd_ = ::open(file.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    take_temporary_name();
+    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ >= 0) return {};
     const int number = errno;
-    if (file.fd_ >= 0) return file;
-    release_slot(std::exchange(file.slot_, -1));
+    drop_temporary_name(false);
     errno = number;
   } while (errno == EEXIST);
-  return output_error(path, "cannot create", errno);
+  return output_error(path_, "cannot create", errno);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
+      temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
       slot_(std::exchange(other.slot_, -1)) {}
 
-AtomicFile::~AtomicFile() { discard(); }
-
-void AtomicFile::discard() noexcept {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  ::unlink(temporary_.c_str());
-  release_slot(slot_);
-  fd_ = slot_ = -1;
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  drop_temporary_name(true);
 }
 
 namespace {
-
-// Maps the pages of a large part at once. Writing from a mapped file would else take a fault for
-// every few pages, which costs as much as the copy.
-void populate(std::span<const std::byte> bytes) {
-#ifdef MADV_POPULATE_READ
-  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  if (bytes.size() < 16 * page) return;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t skipped = address % page;
-  (void)::madvise(const_cast<std::byte*>(bytes.data()) - skipped, bytes.size() + skipped,
-                  MADV_POPULATE_READ);
-#else
-  (void)bytes;
-#endif
-}
 
 // What a call of writev took is gone from the front.
 void drop_written(std::span<iovec>& vectors, size_t written) {
@@ -186,10 +156,8 @@ Status AtomicFile::write(std::span<const std::span<const std::byte>> parts) {
   std::array<iovec, kBatch> batch;
   while (!parts.empty()) {
     const size_t count = std::min(parts.size(), kBatch);
-    for (size_t i = 0; i < count; ++i) {
-      populate(parts[i]);
+    for (size_t i = 0; i < count; ++i)
       batch[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
-    }
     parts = parts.subspan(count);
     std::span<iovec> left(batch.data(), count);
     drop_written(left, 0);  // leading empty parts
@@ -217,19 +185,41 @@ Status AtomicFile::write(std::span<const Blob> parts) {
 
 Status AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-Status AtomicFile::commit() {
-  if (::close(std::exchange(fd_, -1)) != 0) {
-    const int number = errno;
-    ::unlink(temporary_.c_str());
-    release_slot(std::exchange(slot_, -1));
-    return output_error(path_, "cannot write", number);
+// A name that exists is replaced by renaming another one over it, so the file has a temporary name
+// for the time of two calls. Removing the old file first would need none, but a kill between the
+// two would lose it.
+Status AtomicFile::replace() {
+  if (temporary_.empty()) {
+    take_temporary_name();
+    if (::linkat(AT_FDCWD, link_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) !=
+        0) {
+      const int number = errno;
+      drop_temporary_name(false);
+      return output_error(path_, "cannot create", number);
+    }
   }
-  const bool renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
-  const int number = errno;
-  if (!renamed) ::unlink(temporary_.c_str());
-  release_slot(std::exchange(slot_, -1));
-  if (!renamed) return output_error(path_, "cannot rename into place", number);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return output_error(path_, "cannot rename into place", errno);
+  drop_temporary_name(false);
   return {};
+}
+
+Status AtomicFile::commit() {
+  if (temporary_.empty()) {
+    const bool linked =
+        ::linkat(AT_FDCWD, link_of(fd_).c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    if (!linked) EC_CHECK_OK(replace());
+    ::close(std::exchange(fd_, -1));
+    return {};
+  }
+  // File systems of the network tell only now that a write failed.
+  if (::close(std::exchange(fd_, -1)) != 0) return output_error(path_, "cannot write", errno);
+  return replace();
+}
+
+Status AtomicFile::commit(const fs::path& as) {
+  path_ = as;
+  return commit();
 }
 
 Status commit_all(std::span<AtomicFile> files) {

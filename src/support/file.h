@@ -1,4 +1,4 @@
-// Files: read-only mapping, and output that appears whole or not at all.
+// Output files that appear whole or not at all.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,18 @@
 
 namespace ec {
 
-// Maps a regular file read-only. Errors: FileNotFound, FileUnreadable, EmptyFile.
-Result<Blob> map_file(const std::filesystem::path& path);
-
-// Writes to a temporary file in the same directory and renames on commit(). Without commit (error,
-// exception, early return) the temporary is removed. A signal handler may call
-// remove_pending_outputs(), which is async-signal-safe. Nothing waits for the disk, as with any
-// compiler's output: a run can be repeated after a power cut.
+// A file without a name until commit(). Without commit (error, exception, early return, kill) there
+// is nothing to remove. Where the system has no unnamed files the file has a temporary name in the
+// same directory; remove_pending_outputs(), which a signal handler may call, removes it. Nothing
+// waits for the disk, as with any compiler's output: a run can be repeated after a power cut.
 class AtomicFile {
  public:
-  static Result<AtomicFile> create(const std::filesystem::path& path);
+  enum class Until : uint8_t {
+    Unnamed,
+    Named,  // a temporary name, as where the system has no unnamed files
+  };
+  static Result<AtomicFile> create(const std::filesystem::path& path,
+                                   Until commit = Until::Unnamed);
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
@@ -29,15 +31,22 @@ class AtomicFile {
   Status write(std::span<const std::span<const std::byte>> parts);
   Status write(std::span<const Blob> parts);
   Status commit();
+  // Under another name, on the same file system: in a folder that did not exist before.
+  Status commit(const std::filesystem::path& as);
   const std::filesystem::path& path() const { return path_; }
 
  private:
   AtomicFile() = default;
-  void discard() noexcept;
+  bool open_unnamed();
+  Status open_named();
+  Status replace();
+  void take_temporary_name();
+  void drop_temporary_name(bool remove) noexcept;
 
-  std::filesystem::path path_, temporary_;
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // empty: the file has no name
   int fd_ = -1;
-  int slot_ = -1;
+  int slot_ = -1;  // of the temporary name
 };
 
 // Gives all files their names in order, or none of them: those that have theirs already are removed

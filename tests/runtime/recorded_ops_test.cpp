@@ -10,7 +10,7 @@
 #include "frontend/tflite/tflite.h"
 #include "recorded_dir.h"
 #include "runtime/session.h"
-#include "support/file.h"
+#include "support/input_file.h"
 
 namespace ec {
 namespace {
@@ -74,7 +74,7 @@ class Recorded : public testing::TestWithParam<std::string> {};
 TEST_P(Recorded, EqualsLiteRt) {
   const std::filesystem::path model = EC_RECORDED_DIR "/" + GetParam() + ".tflite";
   const std::filesystem::path arrays = EC_RECORDED_DIR "/" + GetParam() + ".npz";
-  const auto file = map_file(model);
+  const auto file = read_file(model);
   ASSERT_TRUE(file.ok());
   const auto names = npy::npz_names(arrays);
   ASSERT_TRUE(names.ok());

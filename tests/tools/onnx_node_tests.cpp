@@ -21,7 +21,7 @@
 #include "ir/graph.h"
 #include "ops/convert.h"
 #include "ops/kernel.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 #include "writer/onnx/onnx.h"
 
@@ -34,10 +34,10 @@ using ec::Value;
 constexpr double kRelative = 1e-3, kAbsolute = 1e-4;
 
 Result<Value> read_tensor(const fs::path& path) {
-  EC_TRY(const ec::Blob file, ec::map_file(path));
+  EC_TRY(const ec::Blob file, ec::read_file(path));
   const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.size());
   EC_TRY(const ec::onnx::Tensor tensor, ec::onnx::decode_tensor(bytes));
-  EC_TRY(const ec::Blob data, ec::onnx::tensor_data(tensor, file, nullptr));
+  EC_TRY(const ec::Blob data, ec::onnx::TensorReader(file, nullptr).read(tensor));
   const auto dtype = ec::dtype_from_name(ec::onnx::find_data_type(tensor.data_type)->element);
   return Value(*dtype, tensor.dims, data.aligned());
 }

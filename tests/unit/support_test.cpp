@@ -1,38 +1,21 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "support/blob.h"
 #include "support/diagnostic.h"
-#include "support/file.h"
 #include "support/result.h"
 #include "support/sha256.h"
 #include "support/strings.h"
 #include "support/threads.h"
-#include "temporary_directory.h"
 
 namespace ec {
 namespace {
-
-namespace fs = std::filesystem;
 
 TEST(Threads, NoneWantedMeansOnePerCore) {
   EXPECT_EQ(threads_for(3), 3);
   EXPECT_EQ(threads_for(0), std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
-
-class TempDir : public ::testing::Test {
- protected:
-  std::string read(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  TemporaryDirectory folder_;
-  fs::path dir_ = folder_.path();
-};
-using FileTest = TempDir;
 
 TEST(Codes, NumbersAreUniqueAndFindable) {
   std::set<unsigned> numbers;
@@ -107,73 +90,6 @@ TEST(BlobTest, AlignsOnDemandAndSharesOtherwise) {
 }
 
 TEST(BlobTest, ImpossibleSizesAreRefused) { EXPECT_FALSE(Buffer::allocate(SIZE_MAX - 3).ok()); }
-
-TEST_F(FileTest, ErrorsSayWhatIsWrong) {
-  EXPECT_EQ(map_file(dir_ / "none").error().code(), Code::FileNotFound);
-  EXPECT_EQ(map_file(dir_).error().code(), Code::FileUnreadable);
-  std::ofstream(dir_ / "empty").close();
-  EXPECT_EQ(map_file(dir_ / "empty").error().code(), Code::EmptyFile);
-}
-
-TEST_F(FileTest, OutputAppearsWholeOrNotAtAll) {
-  const fs::path path = dir_ / "out.bin";
-  {
-    auto file = AtomicFile::create(path);
-    ASSERT_TRUE(file.ok());
-    ASSERT_TRUE(file->write("half").ok());
-    EXPECT_FALSE(fs::exists(path));
-  }
-  EXPECT_TRUE(fs::is_empty(dir_)) << "the temporary must be gone";
-  ASSERT_TRUE(write_file(path, std::string_view("whole")).ok());
-  EXPECT_EQ(read(path), "whole");
-  ASSERT_TRUE(write_file(path, std::string_view("again")).ok());
-  EXPECT_EQ(read(path), "again");
-  EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 1);
-}
-
-TEST_F(FileTest, WritesManyPartsInOrder) {
-  const fs::path source = dir_ / "source.bin", path = dir_ / "out.bin";
-  std::string large(300000, ' ');
-  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>('a' + i % 23);
-  ASSERT_TRUE(write_file(source, std::string_view(large)).ok());
-  auto mapped = map_file(source);
-  ASSERT_TRUE(mapped.ok());
-  // More parts than one call takes; empty ones first, last and between; one from a mapped file
-  // that begins off a page's start.
-  std::vector<std::string> texts(2000);
-  for (size_t i = 1; i + 1 < texts.size(); ++i)
-    if (i % 3 != 0) texts[i] = std::to_string(i) + ",";
-  std::vector<std::span<const std::byte>> parts;
-  std::string expected;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    parts.push_back(std::as_bytes(std::span(texts[i])));
-    expected += texts[i];
-    if (i % 500 != 250) continue;
-    parts.push_back(mapped->bytes().subspan(i));
-    expected += large.substr(i);
-  }
-  auto file = AtomicFile::create(path);
-  ASSERT_TRUE(file.ok());
-  ASSERT_TRUE(file->write(parts).ok());
-  ASSERT_TRUE(file->write(std::span<const std::span<const std::byte>>()).ok());
-  ASSERT_TRUE(file->commit().ok());
-  EXPECT_TRUE(read(path) == expected);
-}
-
-TEST_F(FileTest, PendingOutputsCanBeRemoved) {
-  auto file = AtomicFile::create(dir_ / "out.bin");
-  ASSERT_TRUE(file.ok());
-  EXPECT_FALSE(fs::is_empty(dir_));
-  remove_pending_outputs();
-  EXPECT_TRUE(fs::is_empty(dir_));
-}
-
-TEST_F(FileTest, UnwritablePlacesAreExplained) {
-  const Status status = write_file(dir_ / "no" / "such" / "dir", std::string_view("x"));
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code(), Code::OutputUnwritable);
-  EXPECT_FALSE(status.error().diagnostic().hint.empty());
-}
 
 }  // namespace
 }  // namespace ec

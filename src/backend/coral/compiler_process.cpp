@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "support/file.h"
+#include "support/input_file.h"
 #include "support/process.h"
 
 namespace ec::coral {
@@ -41,7 +42,7 @@ class ScratchFolder {
 
 // The operators are in the log file; some versions print them on the terminal as well.
 std::string read_log_file(const fs::path& path) {
-  const Result<Blob> log = map_file(path);
+  const Result<Blob> log = read_file(path);
   if (!log.ok()) return {};
   return std::string(reinterpret_cast<const char*>(log->bytes().data()), log->size());
 }
@@ -93,7 +94,7 @@ Result<CompiledByGoogle> run_edgetpu_compiler(std::span<const CompilerInput> mod
       CompilerLog file = parse_log(read_log_file(folder / (stem + ".log")));
       if (!file.models.empty()) result.log.models[i].rows = std::move(file.models[0].rows);
     }
-    const Result<Blob> compiled = map_file(folder / (stem + ".tflite"));
+    const Result<Blob> compiled = read_file(folder / (stem + ".tflite"));
     if (!compiled.ok()) return failed(result.log, ran.output);
     result.files.push_back(Blob::copy_of(compiled->bytes()));
   }

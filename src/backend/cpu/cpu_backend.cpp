@@ -6,7 +6,8 @@
 namespace ec {
 namespace {
 
-constexpr FileKind kFiles[] = {{".ecir", "graph with its weights, mapped when it is loaded"}};
+constexpr FileKind kFiles[] = {
+    {".ecir", "graph with its weights, which are used where they stand in the file"}};
 
 constexpr NamedPipeline kPipelines[] = {
     {"to-cpu", "From the optimised graph to what the CPU session executes.",

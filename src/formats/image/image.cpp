@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "formats/image/codecs.h"
-#include "support/file.h"
+#include "support/input_file.h"
 
 namespace ec::image {
 namespace {
@@ -66,7 +66,7 @@ Result<Image> decode(std::span<const std::byte> file) {
 }
 
 Result<Image> load(const std::filesystem::path& path) {
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   Result<Image> image = decode(file.bytes());
   if (!image) return std::move(image).error().file(path.string());
   return image;

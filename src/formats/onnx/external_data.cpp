@@ -1,9 +1,10 @@
 // External tensor data: the second file of a model. References come from the model, so they are
-// confined to its folder: no absolute path, no "..", no link that leads elsewhere.
+// confined to its folder: no absolute path, no "..", no symbolic link that leads elsewhere, no file
+// with a second hard link, whose other name may be anywhere.
 #include <algorithm>
 
 #include "formats/onnx/tensor_data.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::onnx {
@@ -60,8 +61,8 @@ bool is_below(const fs::path& file, const fs::path& folder) {
 
 }  // namespace
 
-Result<Blob> ExternalData::open(std::string_view location) {
-  if (const auto it = files_.find(location); it != files_.end()) return it->second;
+Result<FileImage*> ExternalData::open(std::string_view location) {
+  if (const auto it = files_.find(location); it != files_.end()) return &it->second;
   const std::string shown = printable(location);
   const fs::path relative{std::string(location)};
   if (location.find('\0') != std::string_view::npos || !stays_inside(relative))
@@ -85,9 +86,22 @@ Result<Blob> ExternalData::open(std::string_view location) {
     return Error(Code::ExternalDataInvalid,
                  "external data reference '" + shown + "' is a link that leaves the model's folder")
         .hint("copy the file that the link points to into the folder of the model");
-  EC_TRY(Blob blob, map_file(target));
-  files_.emplace(std::string(location), blob);
-  return blob;
+  EC_TRY(InputFile file, InputFile::open(target));
+  if (file.links() > 1)
+    return Error(Code::ExternalDataInvalid,
+                 "external data file '" + shown + "' has " + std::to_string(file.links()) +
+                     " hard links: it may be a file from outside the model's folder")
+        .hint(
+            "if it belongs to the model, replace the link by a copy: cp DATA COPY, then mv COPY "
+            "DATA");
+  file_bytes_ += file.size();
+  EC_TRY(FileImage image, FileImage::open(std::move(file)));
+  return &files_.emplace(std::string(location), std::move(image)).first->second;
+}
+
+Status ExternalData::check_unchanged() const {
+  for (const auto& [location, image] : files_) EC_CHECK_OK(image.file().check_unchanged());
+  return {};
 }
 
 Result<Blob> ExternalData::bytes(const Tensor& tensor, size_t needed) {
@@ -98,14 +112,15 @@ Result<Blob> ExternalData::bytes(const Tensor& tensor, size_t needed) {
                                           " bytes of external data, its shape and type need " +
                                           std::to_string(needed));
   if (needed == 0) return Blob();
-  EC_TRY(const Blob file, open(reference.location));
+  EC_TRY(FileImage * image, open(reference.location));
+  const InputFile& file = image->file();
   if (reference.offset > file.size() || needed > file.size() - reference.offset)
     return invalid(tensor, "ends at byte " + std::to_string(reference.offset) + " + " +
                                std::to_string(needed) + ", the file '" +
                                printable(reference.location) + "' has " +
                                std::to_string(file.size()))
         .hint("the data file is cut off or belongs to another model");
-  return file.slice(static_cast<size_t>(reference.offset), needed);
+  return image->range(static_cast<size_t>(reference.offset), needed);
 }
 
 }  // namespace ec::onnx

@@ -77,31 +77,9 @@ uint8_t packed_element(const std::byte* packed, size_t i, const DataTypeInfo& in
   return static_cast<uint8_t>(value);
 }
 
-Result<Blob> unpack(const Tensor& tensor, const DataTypeInfo& info, const Blob& packed,
-                    size_t count) {
-  Buffer out = Buffer::allocate(count);
-  if (!out.ok()) return no_memory(tensor, count);
-  for (size_t i = 0; i < count; ++i)
-    out.data()[i] = static_cast<std::byte>(packed_element(packed.bytes().data(), i, info));
-  return std::move(out).to_blob();
-}
-
-// Stored bytes to memory form.
-Result<Blob> to_memory_form(const Tensor& tensor, const DataTypeInfo& info, Blob stored,
-                            size_t count) {
-  if (info.bits < 8) return unpack(tensor, info, stored, count);
-  if (info.type == DataType::Bool) {
-    const auto bytes = stored.bytes();
-    // Any other byte would not be a bool to the machine.
-    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; })) {
-      Buffer out = Buffer::allocate(bytes.size());
-      if (!out.ok()) return no_memory(tensor, bytes.size());
-      std::transform(bytes.begin(), bytes.end(), out.data(),
-                     [](std::byte b) { return b != std::byte{0} ? std::byte{1} : std::byte{0}; });
-      return std::move(out).to_blob();
-    }
-  }
-  return stored;
+// A bool of another byte than 0 and 1 would not be one to the machine.
+bool has_odd_bools(std::span<const std::byte> bytes) {
+  return std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
 }
 
 // The typed field that holds elements of this type, and the bytes each of its items stands for.
@@ -176,41 +154,12 @@ void read_typed(Bytes message, const TypedField& typed, TypedSink& sink) {
   }
 }
 
-// A typed item takes at least one byte of the file, so elements cannot outnumber the bytes.
-Result<Blob> typed_data(const Tensor& tensor, const DataTypeInfo& info, size_t stored) {
-  const size_t element = info.bits < 8 ? 1 : static_cast<size_t>(info.bits / 8);
-  if (stored / element > tensor.message.size())
-    return bad_data(tensor, "has fewer elements than its shape needs");
-  Buffer out = Buffer::allocate(stored);
-  if (!out.ok()) return no_memory(tensor, stored);
-  TypedSink sink(out.bytes(), element);
-  EC_CHECK_OK(wire::guarded([&]() -> Status {
-    read_typed(tensor.message, typed_field(info.type), sink);
-    return {};
-  }));
-  if (sink.written() != stored)
-    return bad_data(tensor, "has " + std::to_string(sink.written() / element) +
-                                " stored elements, its shape needs " +
-                                std::to_string(stored / element));
-  return std::move(out).to_blob();
-}
+// What may leave its stored form besides the file's own size.
+constexpr size_t kSlack = size_t{16} << 20;
 
-Result<Blob> stored_data(const Tensor& tensor, const DataTypeInfo& info, size_t stored,
-                         const Blob& file, ExternalData* external) {
-  if (tensor.external) {
-    if (external == nullptr)
-      return Error(Code::ExternalDataInvalid, "tensor '" + printable(tensor.name) +
-                                                  "' refers to a file where none is allowed");
-    return external->bytes(tensor, stored);
-  }
-  if (!tensor.raw_data) return typed_data(tensor, info, stored);
-  if (tensor.raw_data->size() != stored) {
-    return bad_data(tensor, "has " + std::to_string(tensor.raw_data->size()) +
-                                " bytes, its shape and type need " + std::to_string(stored));
-  }
-  if (stored == 0) return Blob();
-  const auto* start = reinterpret_cast<const std::byte*>(tensor.raw_data->data());
-  return file.slice(static_cast<size_t>(start - file.bytes().data()), stored);
+Error too_large(const Tensor& tensor, const std::string& why) {
+  return Error(Code::TooLarge, "tensor '" + printable(tensor.name) + "' " + why)
+      .hint("store the tensor as raw_data, and once: no exporter writes such files");
 }
 
 }  // namespace
@@ -240,7 +189,99 @@ std::optional<int64_t> count_elements(std::span<const int64_t> dims) {
   return count;
 }
 
-Result<Blob> tensor_data(const Tensor& tensor, const Blob& file, ExternalData* external) {
+size_t TensorReader::file_bytes() const {
+  return file_.size() + (external_ == nullptr ? 0 : external_->file_bytes());
+}
+
+Status TensorReader::charge_converted(const Tensor& tensor, size_t bytes) {
+  const size_t limit = file_bytes() + kSlack;
+  if (bytes > limit - std::min(limit, converted_))
+    return too_large(tensor, "needs " + std::to_string(bytes) +
+                                 " bytes in memory: together with those before it more than the "
+                                 "size of the file allows");
+  converted_ += bytes;
+  return {};
+}
+
+// Elements of 4 and 2 bits take a byte each in memory, so files full of them grow by 2 or 4.
+Status TensorReader::charge_unpacked(const Tensor& tensor, size_t bytes) {
+  const size_t limit = 4 * file_bytes() + kSlack / 2;
+  if (bytes > limit - std::min(limit, unpacked_))
+    return too_large(tensor, "unpacks to " + std::to_string(bytes) +
+                                 " bytes: together with those before it more than the size of the "
+                                 "file allows");
+  unpacked_ += bytes;
+  return {};
+}
+
+// A typed item takes at least one byte of the file, so elements cannot outnumber the bytes.
+Result<Blob> TensorReader::typed(const Tensor& tensor, const DataTypeInfo& info, size_t size) {
+  const Key key(tensor.message.data(), size, info.type);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const size_t element = info.bits < 8 ? 1 : static_cast<size_t>(info.bits / 8);
+  if (size / element > tensor.message.size())
+    return bad_data(tensor, "has fewer elements than its shape needs");
+  EC_CHECK_OK(charge_converted(tensor, size));
+  Buffer out = Buffer::allocate(size);
+  if (!out.ok()) return no_memory(tensor, size);
+  TypedSink sink(out.bytes(), element);
+  EC_CHECK_OK(wire::guarded([&]() -> Status {
+    read_typed(tensor.message, typed_field(info.type), sink);
+    return {};
+  }));
+  if (sink.written() != size)
+    return bad_data(tensor, "has " + std::to_string(sink.written() / element) +
+                                " stored elements, its shape needs " +
+                                std::to_string(size / element));
+  return known_[key] = std::move(out).to_blob();
+}
+
+Result<Blob> TensorReader::stored(const Tensor& tensor, const DataTypeInfo& info, size_t size) {
+  if (tensor.external) {
+    if (external_ == nullptr)
+      return Error(Code::ExternalDataInvalid, "tensor '" + printable(tensor.name) +
+                                                  "' refers to a file where none is allowed");
+    return external_->bytes(tensor, size);
+  }
+  if (!tensor.raw_data) return typed(tensor, info, size);
+  if (tensor.raw_data->size() != size) {
+    return bad_data(tensor, "has " + std::to_string(tensor.raw_data->size()) +
+                                " bytes, its shape and type need " + std::to_string(size));
+  }
+  if (size == 0) return Blob();
+  const auto* start = reinterpret_cast<const std::byte*>(tensor.raw_data->data());
+  return file_.slice(static_cast<size_t>(start - file_.bytes().data()), size);
+}
+
+Result<Blob> TensorReader::memory_form(const Tensor& tensor, const DataTypeInfo& info,
+                                       const Blob& stored, size_t count) {
+  if (info.bits < 8) {
+    EC_CHECK_OK(charge_unpacked(tensor, count));
+    Buffer out = Buffer::allocate(count);
+    if (!out.ok()) return no_memory(tensor, count);
+    for (size_t i = 0; i < count; ++i)
+      out.data()[i] = static_cast<std::byte>(packed_element(stored.bytes().data(), i, info));
+    return std::move(out).to_blob();
+  }
+  if (info.type == DataType::Bool && has_odd_bools(stored.bytes())) {
+    EC_CHECK_OK(charge_converted(tensor, stored.size()));
+    Buffer out = Buffer::allocate(stored.size());
+    if (!out.ok()) return no_memory(tensor, stored.size());
+    std::transform(stored.bytes().begin(), stored.bytes().end(), out.data(),
+                   [](std::byte b) { return b != std::byte{0} ? std::byte{1} : std::byte{0}; });
+    return std::move(out).to_blob();
+  }
+  if (tensor.external) {
+    // Ranges that overlap would be copied one by one where a copy is needed later.
+    const size_t limit = 2 * file_bytes() + kSlack;
+    if (stored.size() > limit - std::min(limit, referenced_))
+      return too_large(tensor, "names a part of a file that other tensors name, too");
+    referenced_ += stored.size();
+  }
+  return stored;
+}
+
+Result<Blob> TensorReader::read(const Tensor& tensor) {
   const DataTypeInfo* info = find_data_type(tensor.data_type);
   if (info == nullptr)
     return bad_data(tensor, "has no valid element type (" +
@@ -251,19 +292,28 @@ Result<Blob> tensor_data(const Tensor& tensor, const Blob& file, ExternalData* e
         .hint("only numbers and booleans are supported");
   const auto count = count_elements(tensor.dims);
   if (!count) return bad_data(tensor, "has a negative or impossibly large dimension");
-  const auto stored = stored_size(*info, *count);
-  if (!stored) return bad_data(tensor, "has an impossibly large dimension");
-  EC_TRY(Blob bytes, stored_data(tensor, *info, *stored, file, external));
-  return to_memory_form(tensor, *info, std::move(bytes), static_cast<size_t>(*count));
+  const auto size = stored_size(*info, *count);
+  if (!size) return bad_data(tensor, "has an impossibly large dimension");
+  EC_TRY(const Blob bytes, stored(tensor, *info, *size));
+  if (bytes.empty()) return bytes;
+  // The number of elements tells tensors apart whose last byte is filled differently.
+  const Key key(bytes.bytes().data(), static_cast<size_t>(*count), info->type);
+  if (const auto known = known_.find(key); known != known_.end()) {
+    // Copies for alignment would be made for each tensor that shares the bytes.
+    known->second = known->second.aligned();
+    if (known->second.empty()) return no_memory(tensor, bytes.size());
+    return known->second;
+  }
+  EC_TRY(Blob data, memory_form(tensor, *info, bytes, static_cast<size_t>(*count)));
+  return known_[key] = std::move(data);
 }
 
-Result<Blob> dense_data(const SparseTensor& sparse, const Blob& file, ExternalData* external,
-                        size_t max_bytes) {
+Result<Blob> TensorReader::read_dense(const SparseTensor& sparse) {
   const Tensor& values = sparse.values;
-  EC_TRY(const Blob data, tensor_data(values, file, external));
+  EC_TRY(const Blob data, read(values));
   if (sparse.indices.data_type != DataType::Int64)
     return bad_data(values, "has sparse indices that are not INT64");
-  EC_TRY(const Blob raw_indices, tensor_data(sparse.indices, file, external));
+  EC_TRY(const Blob raw_indices, read(sparse.indices));
   const Blob index_blob = raw_indices.aligned();
   const std::span indices(reinterpret_cast<const int64_t*>(index_blob.bytes().data()),
                           index_blob.size() / sizeof(int64_t));
@@ -271,17 +321,17 @@ Result<Blob> dense_data(const SparseTensor& sparse, const Blob& file, ExternalDa
   const size_t element = info.bits < 8 ? 1 : static_cast<size_t>(info.bits / 8);
   const auto count = count_elements(sparse.dims);
   if (!count) return bad_data(values, "has a negative or impossibly large dimension");
-  if (static_cast<size_t>(*count) > max_bytes / element)
-    return Error(Code::TooLarge, "sparse tensor '" + printable(values.name) +
-                                     "' is too large in dense form: " + std::to_string(*count) +
-                                     " elements");
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(*count), element, &bytes))
+    return bad_data(values, "has a negative or impossibly large dimension");
+  EC_CHECK_OK(charge_converted(values, bytes));
   const size_t stored = data.size() / element;
   const size_t rank = sparse.dims.size();
   const bool coordinates = sparse.indices.dims.size() == 2;
   if (indices.size() != (coordinates ? stored * rank : stored))
     return bad_data(values, "has a number of sparse indices that does not fit its values");
-  Buffer out = Buffer::allocate(static_cast<size_t>(*count) * element);
-  if (!out.ok()) return no_memory(values, static_cast<size_t>(*count) * element);
+  Buffer out = Buffer::allocate(bytes);
+  if (!out.ok()) return no_memory(values, bytes);
   for (size_t i = 0; i < stored; ++i) {
     int64_t at = coordinates ? 0 : indices[i];
     for (size_t d = 0; coordinates && d < rank; ++d) {

@@ -1,6 +1,6 @@
 // A TFLite file that was checked: every offset by FlatBuffers' verifier, then every index, size and
 // reference by the rules of the format. Readers may follow whatever it holds without checks of
-// their own; weights stay in the mapped file.
+// their own; weights stay where they stand in the file.
 #pragma once
 
 #include <cstdint>

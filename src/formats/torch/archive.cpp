@@ -8,7 +8,7 @@ namespace ec::torch {
 namespace {
 
 // Code and pickles of the largest models stay below a few megabytes.
-constexpr uint64_t kMaxUnpacked = uint64_t{64} << 20;
+constexpr uint64_t kMaxRecord = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ Result<Blob> Archive::read(std::string_view record) const {
     return Error(Code::CorruptFile,
                  fmt::format("the archive has no record '{}'", printable(record)))
         .hint("the archive is damaged: save it again");
-  if (entry->size > kMaxUnpacked)
+  if (entry->size > kMaxRecord)
     return Error(Code::TooLarge, fmt::format("record '{}' of {} bytes is no code of a model",
                                              printable(record), entry->size))
         .hint("the archive is damaged or hostile: save the model again");

@@ -150,7 +150,7 @@ TensorReader::TensorReader(const Archive& archive, const Pickle& pickle, std::st
     : archive_(archive),
       pickle_(pickle),
       folder_(std::move(folder)),
-      budget_((size_t{64} << 20) + 2 * archive.file_size()) {}
+      budget_((size_t{16} << 20) + archive.file_size()) {}
 
 Result<TensorData> TensorReader::describe(const PickleNode& tensor) const {
   const PickleNode& storage = pickle_[tensor.items[0]];

@@ -19,6 +19,8 @@ constexpr size_t kLocalSize = 30;
 constexpr uint16_t kZip64Extra = 1;
 // Deflate packs at most 1032 to 1: anything beyond is a lie about the size.
 constexpr uint64_t kMaxRatio = 1040;
+// What all entries together may unpack to besides the size of the file.
+constexpr uint64_t kMaxUnpacked = uint64_t{24} << 20;
 
 Error corrupt(std::string message) {
   return Error(Code::CorruptFile, "zip: " + std::move(message))
@@ -101,35 +103,6 @@ Status read_zip64(const Bytes& file, uint64_t at, uint64_t length, Entry& entry)
   return {};
 }
 
-Result<Blob> inflate_entry(std::span<const std::byte> packed, const Entry& entry) {
-  if (entry.size / kMaxRatio > entry.compressed_size) return corrupt("impossible unpacked size");
-  Buffer out = Buffer::allocate(entry.size);
-  if (!out.ok()) return Error(Code::OutOfMemory, "no memory for a zip entry");
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return corrupt("cannot unpack");
-  int status = Z_OK;
-  size_t consumed = 0, produced = 0;
-  // zlib counts in 32 bits.
-  constexpr size_t kChunk = size_t{1} << 30;
-  while (status == Z_OK) {
-    const size_t in = std::min(packed.size() - consumed, kChunk);
-    const size_t room = std::min(out.size() - produced, kChunk);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + consumed));
-    stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + produced);
-    stream.avail_out = static_cast<uInt>(room);
-    status = inflate(&stream, Z_NO_FLUSH);
-    const size_t took = in - stream.avail_in, gave = room - stream.avail_out;
-    consumed += took;
-    produced += gave;
-    if (status == Z_OK && took == 0 && gave == 0) break;
-  }
-  inflateEnd(&stream);
-  if (status != Z_STREAM_END || produced != entry.size)
-    return corrupt(fmt::format("entry '{}' does not unpack to its size", printable(entry.name)));
-  return std::move(out).to_blob();
-}
-
 // Nothing is ever unpacked to disk; a name that tries to leave the archive still means an attack.
 bool leaves_archive(std::string_view name) {
   if (name.starts_with('/') || name.starts_with('\\') || name.find('\0') != name.npos) return true;
@@ -192,17 +165,37 @@ Result<Blob> Archive::map(const Entry& entry) const {
   return file_.slice(data, entry.compressed_size);
 }
 
+Result<EntryStream> Archive::stream(const Entry& entry) const {
+  if (entry.size / kMaxRatio > entry.compressed_size) return corrupt("impossible unpacked size");
+  EC_TRY(Blob packed, map(entry));
+  return EntryStream::open(entry.name, std::move(packed), entry.size, entry.crc);
+}
+
+Result<Blob> Archive::unpack(const Entry& entry) const {
+  EC_TRY(EntryStream unpacked, stream(entry));
+  const uint64_t limit = file_.size() + kMaxUnpacked;
+  if (entry.size > limit - std::min(limit, unpacked_))
+    return Error(Code::TooLarge,
+                 fmt::format("zip: entry '{}' unpacks to {} bytes: together with those before it "
+                             "more than the size of the file allows",
+                             printable(entry.name), entry.size))
+        .hint("store the entries without compression");
+  unpacked_ += entry.size;
+  Buffer out = Buffer::allocate(entry.size);
+  if (!out.ok()) return Error(Code::OutOfMemory, "no memory for a zip entry");
+  EC_CHECK_OK(unpacked.read(0, out.bytes()));
+  EC_CHECK_OK(unpacked.finish());
+  return std::move(out).to_blob();
+}
+
 Result<Blob> Archive::read(const Entry& entry) const {
-  EC_TRY(Blob content, map(entry));
-  if (entry.method == 8) {
-    EC_TRY(content, inflate_entry(content.bytes(), entry));
-  } else if (entry.method != 0) {
+  if (entry.method == 8) return unpack(entry);
+  if (entry.method != 0)
     return Error(Code::UnsupportedFormat, fmt::format("zip: entry '{}' is packed with method {}",
                                                       printable(entry.name), entry.method))
         .hint("write the archive without compression or with deflate");
-  } else if (entry.size != entry.compressed_size) {
-    return corrupt("a stored entry has two sizes");
-  }
+  if (entry.size != entry.compressed_size) return corrupt("a stored entry has two sizes");
+  EC_TRY(Blob content, map(entry));
   if (checksum(content.bytes()) != entry.crc)
     return corrupt(fmt::format("entry '{}' fails its checksum", printable(entry.name)));
   return content;

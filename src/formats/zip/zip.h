@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/zip/entry_stream.h"
 #include "support/blob.h"
 #include "support/result.h"
 
@@ -28,13 +29,19 @@ class Archive {
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
   // A stored entry is a slice of the file; a deflated one is unpacked. The checksum is verified.
+  // All that is unpacked is bounded by the size of the file, whatever the entries claim: TooLarge.
   Result<Blob> read(const Entry& entry) const;
   // The packed bytes of an entry as they stand in the file, not read and not verified.
   Result<Blob> map(const Entry& entry) const;
+  // A deflated entry, unpacked piece by piece.
+  Result<EntryStream> stream(const Entry& entry) const;
 
  private:
+  Result<Blob> unpack(const Entry& entry) const;
+
   Blob file_;
   std::vector<Entry> entries_;
+  mutable uint64_t unpacked_ = 0;  // bytes so far
 };
 
 }  // namespace ec::zip

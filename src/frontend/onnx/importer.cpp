@@ -60,6 +60,7 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
       sink_(&sink),
       budget_(Budget::for_file(file.size())),
       external_(path),
+      tensors_(file, &external_),
       max_operations_(max_operations(file.size())) {}
 
 void Importer::report(Error error) {
@@ -161,6 +162,8 @@ Result<std::unique_ptr<ec::Graph>> Importer::run() {
   const Frame frame = model_frame();
   std::unique_ptr<ec::Graph> graph = import_main(frame);
   report_collected();
+  if (Status unchanged = external_.check_unchanged(); !unchanged.ok())
+    report(std::move(unchanged).error());
   if (errors_ > 0) return sink_->first_error();
   set_metadata(*graph);
   return graph;
@@ -168,7 +171,7 @@ Result<std::unique_ptr<ec::Graph>> Importer::run() {
 
 Result<ec::Tensor*> Importer::add_constant(Bytes message, ec::Graph& graph, std::string name) {
   EC_TRY(const Tensor tensor, decode_tensor(message));
-  EC_TRY(Blob data, tensor_data(tensor, file_, &external_));
+  EC_TRY(Blob data, tensors_.read(tensor));
   const auto dtype = dtype_from_name(find_data_type(tensor.data_type)->element);
   return graph.add_constant(std::move(name), TensorType(*dtype, Shape::of(tensor.dims)),
                             std::move(data));
@@ -177,7 +180,7 @@ Result<ec::Tensor*> Importer::add_constant(Bytes message, ec::Graph& graph, std:
 Result<ec::Tensor*> Importer::add_sparse_constant(Bytes message, ec::Graph& graph,
                                                   std::string name) {
   EC_TRY(const SparseTensor sparse, decode_sparse_tensor(message));
-  EC_TRY(Blob data, dense_data(sparse, file_, &external_, kMaxDenseBytes));
+  EC_TRY(Blob data, tensors_.read_dense(sparse));
   const auto dtype = dtype_from_name(find_data_type(sparse.values.data_type)->element);
   return graph.add_constant(std::move(name), TensorType(*dtype, Shape::of(sparse.dims)),
                             std::move(data));

@@ -102,6 +102,7 @@ class Importer {
   DiagnosticSink* sink_;
   Budget budget_;
   ExternalData external_;
+  TensorReader tensors_;
   Model model_;
   // Local functions by (domain, name, overload).
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>,

@@ -8,8 +8,6 @@ namespace ec::onnx {
 inline constexpr int kMaxDepth = 64;  // of graphs in graphs and of function calls
 // Errors after which the import stops looking for more.
 inline constexpr size_t kMaxImportErrors = 200;
-// A sparse tensor is stored densely up to this size.
-inline constexpr size_t kMaxDenseBytes = size_t{256} << 20;
 
 // Operations that a file of this size may become. A node takes about a hundred bytes in real files;
 // the constant leaves room for functions that are called often.

@@ -86,16 +86,16 @@ npy::Array array_of_bytes(DType dtype, std::vector<int64_t> shape, Blob data) {
   return array;
 }
 
-Result<npy::Array> raw_array(const Blob& file, const ModelInput& input) {
+Result<npy::Array> raw_form(size_t file_size, const ModelInput& input) {
   const size_t bytes = static_cast<size_t>(elements_of(input)) * element_size(input.type.dtype);
-  if (bytes == 0 || file.size() % bytes != 0)
-    return mismatch(input, fmt::format("{} bytes", file.size()),
+  if (bytes == 0 || file_size % bytes != 0)
+    return mismatch(input, fmt::format("{} bytes", file_size),
                     fmt::format("a raw file holds {} bytes per sample: the input's elements, "
                                 "little endian",
                                 bytes));
   std::vector<int64_t> shape = input.type.shape->sizes();
-  shape.insert(shape.begin(), static_cast<int64_t>(file.size() / bytes));
-  return array_of_bytes(input.type.dtype, std::move(shape), file);
+  shape.insert(shape.begin(), static_cast<int64_t>(file_size / bytes));
+  return array_of_bytes(input.type.dtype, std::move(shape), {});
 }
 
 std::string array_text(const npy::Array& array) {
@@ -124,13 +124,14 @@ Result<int64_t> count_samples(const npy::Array& array, const ModelInput& input) 
                   "the first dimension may count samples; the others are the input's");
 }
 
-Result<Value> sample_at(const npy::Array& array, const ModelInput& input, int64_t index) {
+Result<Value> sample_at(npy::ArrayFile& file, const ModelInput& input, int64_t index) {
+  const npy::Array& array = file.array();
   const std::optional<DType> dtype = dtype_of_array(array);
   if (!dtype) return mismatch(input, array_text(array), "save the array as float32");
   const std::vector<int64_t> shape = input.type.shape->sizes();
   const int64_t bytes = elements_of(input) * array.item_size;
-  const Blob row =
-      array.data.slice(static_cast<size_t>(index * bytes), static_cast<size_t>(bytes)).aligned();
+  EC_TRY(const Blob row, file.read(static_cast<uint64_t>(index) * static_cast<uint64_t>(bytes),
+                                   static_cast<size_t>(bytes)));
   EC_TRY(Value value, convert({*dtype, shape, row.bytes().data()}, input));
   EC_CHECK_OK(check_finite(value, input));
   return value;

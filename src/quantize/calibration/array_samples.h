@@ -1,7 +1,7 @@
 // Arrays of files as samples of a model input: how many an array holds, and each of them.
 #pragma once
 
-#include "formats/npy/npy.h"
+#include "formats/npy/array_file.h"
 #include "quantize/calibration/preprocess.h"
 
 namespace ec::quantize {
@@ -10,7 +10,7 @@ namespace ec::quantize {
 Result<int64_t> count_samples(const npy::Array& array, const ModelInput& input);
 // Requires index < count_samples(). Floats convert to the input's width, integers to the input's
 // where they fit; other types are refused.
-Result<Value> sample_at(const npy::Array& array, const ModelInput& input, int64_t index);
+Result<Value> sample_at(npy::ArrayFile& file, const ModelInput& input, int64_t index);
 
 // The element type of an array; empty where NumPy's forms have none.
 std::optional<DType> dtype_of_array(const npy::Array& array);
@@ -18,7 +18,8 @@ std::optional<DType> dtype_of_array(const npy::Array& array);
 npy::Array array_of_bytes(DType dtype, std::vector<int64_t> shape, Blob data);
 
 // A raw file: elements of the input's type, little endian, one sample behind the other.
-Result<npy::Array> raw_array(const Blob& file, const ModelInput& input);
+// The form of the array, without its elements.
+Result<npy::Array> raw_form(size_t file_size, const ModelInput& input);
 
 // "f32[1,3,224,224]" of an array.
 std::string array_text(const npy::Array& array);

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
+#include "formats/npy/array_file.h"
 #include "quantize/calibration/array_samples.h"
 #include "quantize/calibration/labels.h"
 #include "quantize/calibration/torch_samples.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
@@ -15,46 +16,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<npy::Array> load_raw(const fs::path& path, const ModelInput& input) {
-  EC_TRY(const Blob file, map_file(path));
-  return raw_array(file, input);
+Result<npy::ArrayFile> open_raw(const fs::path& path, const ModelInput& input) {
+  EC_TRY(InputFile file, InputFile::open(path));
+  EC_TRY(npy::Array form, raw_form(file.size(), input));
+  return npy::ArrayFile::of_raw(std::move(file), std::move(form));
+}
+
+// The form of an array, without its elements.
+npy::Array form_of(const npy::ArrayFile& file) {
+  return {file.array().kind, file.array().item_size, file.array().shape, {}};
 }
 
 class FileSource final : public SampleSource {
  public:
   FileSource(std::vector<ModelInput> inputs, Preprocessing preprocessing,
-             std::vector<FileSample> samples)
+             std::vector<SampleGroup> groups)
       : inputs_(std::move(inputs)),
         preprocessing_(std::move(preprocessing)),
-        samples_(std::move(samples)),
-        open_(inputs_.size()) {}
+        groups_(std::move(groups)),
+        open_(inputs_.size()) {
+    for (const SampleGroup& group : groups_) {
+      first_.push_back(count_);
+      count_ += static_cast<size_t>(group.rows);
+    }
+  }
 
-  size_t size() const override { return samples_.size(); }
+  size_t size() const override { return count_; }
 
   bool holds_images() const override {
-    return std::none_of(samples_.begin(), samples_.end(), [](const FileSample& sample) {
-      return holds_arrays(file_kind(sample.values[0].path));
+    return std::none_of(groups_.begin(), groups_.end(), [](const SampleGroup& group) {
+      return holds_arrays(file_kind(group.values[0].path));
     });
   }
 
   std::string name(size_t index) const override {
-    const FileSample& sample = samples_[index];
-    const std::string path = sample.values[0].path.string();
-    return sample.index < 0 ? path : fmt::format("{}[{}]", path, sample.index);
+    const auto [group, row] = locate(index);
+    const std::string path = group.values[0].path.string();
+    return group.first_index < 0 ? path : fmt::format("{}[{}]", path, group.first_index + row);
   }
 
   Result<std::optional<int64_t>> label(size_t index) override {
-    const std::optional<LabelLocation>& label = samples_[index].label;
-    if (!label) return std::optional<int64_t>();
-    Result<int64_t> value = read_label(*label);
-    if (!value) return std::move(value).error().file(label->location.path.string());
+    const auto [group, row] = locate(index);
+    if (!group.label) return std::optional<int64_t>();
+    Result<int64_t> value = read_label(group, row);
+    if (!value) return std::move(value).error().file(group.label->path.string());
     return std::optional(*value);
   }
 
   Result<std::vector<Value>> read(size_t index) override {
     std::vector<Value> values(inputs_.size());
-    for (const ValueLocation& location : samples_[index].values) {
-      Result<Value> value = read_value(location);
+    const auto [group, row] = locate(index);
+    for (const ValueLocation& location : group.values) {
+      Result<Value> value = read_value(location, row);
       if (!value)
         return std::move(value)
             .error()
@@ -71,7 +84,7 @@ class FileSource final : public SampleSource {
     fs::path path;
     std::string name;
     uint32_t item = 0;
-    npy::Array array;
+    std::optional<npy::ArrayFile> array;
   };
   struct OpenLabels {
     fs::path path;
@@ -80,7 +93,17 @@ class FileSource final : public SampleSource {
     std::vector<int64_t> values;
   };
 
-  Result<Value> read_value(const ValueLocation& location) {
+  struct Place {
+    const SampleGroup& group;
+    int64_t row;
+  };
+  Place locate(size_t index) const {
+    const auto next = std::upper_bound(first_.begin(), first_.end(), index);
+    const auto at = static_cast<size_t>(next - first_.begin()) - 1;
+    return {groups_[at], static_cast<int64_t>(index - first_[at])};
+  }
+
+  Result<Value> read_value(const ValueLocation& location, int64_t row) {
     const ModelInput& input = inputs_[location.input];
     if (!holds_arrays(file_kind(location.path))) {
       EC_TRY(const ImageForm form, image_form(input, preprocessing_));
@@ -89,53 +112,61 @@ class FileSource final : public SampleSource {
     }
     OpenArray& open = open_[location.input];
     if (open.path != location.path || open.name != location.array || open.item != location.item) {
-      EC_TRY(npy::Array array, load_array(location));
-      open = {location.path, location.array, location.item, std::move(array)};
+      EC_TRY(npy::ArrayFile array, open_array(location));
+      open.path = location.path;
+      open.name = location.array;
+      open.item = location.item;
+      open.array.emplace(std::move(array));
     }
-    EC_TRY(const int64_t count, count_samples(open.array, input));
-    if (location.row >= count)
+    EC_TRY(const int64_t count, count_samples(open.array->array(), input));
+    if (row >= count)
       return Error(Code::BadCalibrationData, "the array has changed while it was read");
-    return sample_at(open.array, input, location.row);
+    return sample_at(*open.array, input, row);
   }
 
-  Result<int64_t> read_label(const LabelLocation& label) {
-    const ValueLocation& location = label.location;
+  Result<int64_t> read_label(const SampleGroup& group, int64_t row) {
+    const ValueLocation& location = *group.label;
     OpenLabels& open = open_labels_;
     if (open.path != location.path || open.name != location.array || open.item != location.item) {
-      EC_TRY(const npy::Array array, load_array(location));
+      EC_TRY(npy::ArrayFile file, open_array(location));
+      EC_TRY(const npy::Array array, std::move(file).read_all());
       EC_TRY(std::vector<int64_t> values, label_values(array));
       open = {location.path, location.array, location.item, std::move(values)};
     }
-    if (static_cast<int64_t>(open.values.size()) != label.count)
+    if (static_cast<int64_t>(open.values.size()) != group.rows)
       return Error(Code::BadCalibrationData,
-                   fmt::format("{} labels for {} samples", open.values.size(), label.count))
+                   fmt::format("{} labels for {} samples", open.values.size(), group.rows))
           .hint("give one label for each sample, in their order");
-    return open.values[static_cast<size_t>(location.row)];
+    return open.values[static_cast<size_t>(row)];
   }
 
-  Result<npy::Array> load_array(const ValueLocation& location) {
+  Result<npy::ArrayFile> open_array(const ValueLocation& location) {
     const ModelInput& input = inputs_[location.input];
     switch (file_kind(location.path)) {
       case FileKind::Npz:
-        return npy::load_from_npz(location.path, location.array.empty() && inputs_.size() > 1
-                                                     ? input.name
-                                                     : location.array);
+        return npy::ArrayFile::open_npz(location.path, location.array.empty() && inputs_.size() > 1
+                                                           ? input.name
+                                                           : location.array);
       case FileKind::Raw:
-        return load_raw(location.path, input);
-      case FileKind::Torch:
+        return open_raw(location.path, input);
+      case FileKind::Torch: {
         if (torch_ == nullptr || torch_path_ != location.path) {
           EC_TRY(torch_, TorchFile::open(location.path));
           torch_path_ = location.path;
         }
-        return torch_->read(location.item);
+        EC_TRY(npy::Array array, torch_->read(location.item));
+        return npy::ArrayFile::in_memory(std::move(array));
+      }
       default:
-        return npy::load(location.path);
+        return npy::ArrayFile::open(location.path);
     }
   }
 
   std::vector<ModelInput> inputs_;
   Preprocessing preprocessing_;
-  std::vector<FileSample> samples_;
+  std::vector<SampleGroup> groups_;
+  std::vector<size_t> first_;  // number of the first sample of each group
+  size_t count_ = 0;
   std::vector<OpenArray> open_;
   OpenLabels open_labels_;
   std::unique_ptr<TorchFile> torch_;  // the file read last
@@ -157,14 +188,14 @@ Status SampleCollector::add_file(const fs::path& path) {
     case FileKind::Npy:
     case FileKind::Raw: {
       EC_CHECK_OK(need_single_input(path));
-      Result<npy::Array> array =
-          file_kind(path) == FileKind::Npy ? npy::load(path) : load_raw(path, inputs_[0]);
-      if (!array) return named(std::move(array).error());
-      return named(add_arrays(path, {{{}, 0, std::move(*array)}}, false, std::nullopt));
+      Result<npy::ArrayFile> file = file_kind(path) == FileKind::Npy ? npy::ArrayFile::open(path)
+                                                                     : open_raw(path, inputs_[0]);
+      if (!file) return named(std::move(file).error());
+      return named(add_arrays(path, {{{}, 0, form_of(*file)}}, false, std::nullopt));
     }
     default:
       EC_CHECK_OK(need_single_input(path));
-      samples_.push_back({{{0, path, {}, 0, 0}}, -1, std::nullopt});
+      groups_.push_back({{{0, path}}});
       return {};
   }
 }
@@ -172,7 +203,7 @@ Status SampleCollector::add_file(const fs::path& path) {
 Status SampleCollector::add_listed(const ListedSample& listed, const fs::path& list) {
   if (listed.files.size() == 1 && listed.files[0].input.empty())
     return add_file(listed.files[0].path);
-  FileSample sample;
+  SampleGroup sample;
   std::vector<bool> given(inputs_.size(), false);
   const auto fault = [&](std::string message) {
     return Error(Code::BadCalibrationData, std::move(message))
@@ -188,11 +219,11 @@ Status SampleCollector::add_listed(const ListedSample& listed, const fs::path& l
       return fault(fmt::format("'{}' cannot be the value of one input",
                                printable(file.path.filename().string())));
     given[*input] = true;
-    sample.values.push_back({*input, file.path, {}, 0, 0});
+    sample.values.push_back({*input, file.path});
   }
   for (size_t i = 0; i < given.size(); ++i)
     if (!given[i]) return fault(fmt::format("no value for input '{}'", printable(inputs_[i].name)));
-  samples_.push_back(std::move(sample));
+  groups_.push_back(std::move(sample));
   return {};
 }
 
@@ -227,7 +258,7 @@ Status SampleCollector::add_npz(const fs::path& path) {
   std::optional<ValueLocation> labels;
   for (size_t i = 0; i < names.size() && names.size() > inputs_.size(); ++i)
     if (is_label_name(names[i]) && !find_input(names[i])) {
-      labels = ValueLocation{0, path, names[i], 0, 0};
+      labels = ValueLocation{0, path, names[i]};
       names.erase(names.begin() + static_cast<int64_t>(i));
       break;
     }
@@ -236,8 +267,8 @@ Status SampleCollector::add_npz(const fs::path& path) {
     Candidate candidate{name, 0, {}};
     // What no input asks for may be anything.
     if (names.size() == 1 || find_input(name) || name.starts_with("arr_")) {
-      EC_TRY(candidate.array, npy::load_from_npz(path, name));
-      candidate.array.data = {};
+      EC_TRY(const npy::ArrayFile file, npy::ArrayFile::open_npz(path, name));
+      candidate.array = form_of(file);
     }
     arrays.push_back(std::move(candidate));
   }
@@ -254,7 +285,7 @@ Status SampleCollector::add_torch(const fs::path& path) {
       arrays.push_back({entry.name, entry.tensor, std::move(array)});
     }
     std::optional<ValueLocation> labels;
-    if (records[i].label) labels = ValueLocation{0, path, {}, *records[i].label, 0};
+    if (records[i].label) labels = ValueLocation{0, path, {}, *records[i].label};
     Status added = add_arrays(path, arrays, records.size() > 1, labels);
     if (!added) return std::move(added).error().note(fmt::format("element {} of the file", i));
   }
@@ -299,27 +330,21 @@ Status SampleCollector::add_arrays(const fs::path& path, const std::vector<Candi
                                printable(inputs_[i].name), count, rows))
           .hint("give every input the same number of samples");
     rows = count;
-    locations.push_back({i, path, chosen->name, chosen->item, 0});
+    locations.push_back({i, path, chosen->name, chosen->item});
   }
   // Elements of a list are numbered on from those before.
-  int64_t first = 0;
-  if (several && !samples_.empty() && samples_.back().values[0].path == path)
-    first = samples_.back().index + 1;
-  for (int64_t row = 0; row < rows; ++row) {
-    for (ValueLocation& location : locations) location.row = row;
-    samples_.push_back({locations, several || rows > 1 ? first + row : -1, std::nullopt});
-    if (!labels) continue;
-    LabelLocation& label = samples_.back().label.emplace(LabelLocation{*labels, rows});
-    label.location.row = row;
-  }
+  int64_t first = several || rows > 1 ? 0 : -1;
+  if (several && !groups_.empty() && groups_.back().values[0].path == path)
+    first = groups_.back().first_index + groups_.back().rows;
+  groups_.push_back({std::move(locations), rows, first, labels});
   return {};
 }
 
 std::unique_ptr<SampleSource> file_source(std::vector<ModelInput> inputs,
                                           Preprocessing preprocessing,
-                                          std::vector<FileSample> samples) {
+                                          std::vector<SampleGroup> groups) {
   return std::make_unique<FileSource>(std::move(inputs), std::move(preprocessing),
-                                      std::move(samples));
+                                      std::move(groups));
 }
 
 }  // namespace ec::quantize

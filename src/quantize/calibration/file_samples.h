@@ -14,25 +14,21 @@
 
 namespace ec::quantize {
 
-// Where the value of one input of a sample is stored.
+// Where the values of one input are stored.
 struct ValueLocation {
   size_t input = 0;
   std::filesystem::path path;
-  std::string array;  // name in a .npz file
-  uint32_t item = 0;  // tensor in a .pt file
-  int64_t row = 0;
+  std::string array = {};  // name in a .npz file
+  uint32_t item = 0;       // tensor in a .pt file
 };
 
-// Where the label of a sample is stored: in an array with as many labels as the inputs have rows.
-struct LabelLocation {
-  ValueLocation location;
-  int64_t count = 1;
-};
-
-struct FileSample {
+// Samples that are stored together: one, or as many as the arrays have rows. A file of a few bytes
+// may have millions of rows, so they are not listed one by one.
+struct SampleGroup {
   std::vector<ValueLocation> values;  // one for each input
-  int64_t index = -1;                 // in its file; -1: the file is this one sample
-  std::optional<LabelLocation> label;
+  int64_t rows = 1;
+  int64_t first_index = -1;  // of the first row, in its file; -1: the file is one sample
+  std::optional<ValueLocation> label = std::nullopt;  // an array with a label for each row
 };
 
 // Sorts files into samples. Headers of arrays are read, images are not.
@@ -42,7 +38,7 @@ class SampleCollector {
 
   Status add_file(const std::filesystem::path& path);
   Status add_listed(const ListedSample& listed, const std::filesystem::path& list);
-  std::vector<FileSample> take() { return std::move(samples_); }
+  std::vector<SampleGroup> take() { return std::move(groups_); }
 
  private:
   // An array of a file: whose it is, and its form.
@@ -63,11 +59,11 @@ class SampleCollector {
   Result<const Candidate*> candidate_for(size_t input, const std::vector<Candidate>& arrays) const;
 
   const std::vector<ModelInput>& inputs_;
-  std::vector<FileSample> samples_;
+  std::vector<SampleGroup> groups_;
 };
 
 std::unique_ptr<SampleSource> file_source(std::vector<ModelInput> inputs,
                                           Preprocessing preprocessing,
-                                          std::vector<FileSample> samples);
+                                          std::vector<SampleGroup> groups);
 
 }  // namespace ec::quantize

@@ -8,7 +8,7 @@
 #include "formats/npy/npy.h"
 #include "ops/convert.h"
 #include "quantize/calibration/array_samples.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
@@ -128,7 +128,7 @@ Result<Labels> labels_of_samples(SampleSource& samples) {
 
 Result<std::vector<LabelLine>> read_label_file(const fs::path& path) {
   if (to_lower(path.extension().string()) == ".npy") return read_label_array(path);
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
   std::vector<LabelLine> lines;
   size_t number = 0;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
@@ -65,7 +65,7 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
 }
 
 Result<std::vector<ListedSample>> read_list(const fs::path& path) {
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
   std::vector<ListedSample> samples;
   size_t number = 0;

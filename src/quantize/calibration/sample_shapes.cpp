@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "formats/npy/npy.h"
+#include "formats/npy/array_file.h"
 #include "quantize/calibration/sample_files.h"
 
 namespace ec::quantize {
@@ -36,9 +36,10 @@ void add_npz(const fs::path& path, const std::vector<ModelInput>& inputs, Shapes
     for (const std::string& name : *names) {
       const bool only = names->size() == 1 && inputs.size() == 1;
       if (name != input.name && !only) continue;
-      const auto array = npy::load_from_npz(path, name);
+      const auto array = npy::ArrayFile::open_npz(path, name);
       if (!array.ok()) continue;
-      if (auto shape = shape_of_sample(array->shape, input)) shapes[input.name] = std::move(*shape);
+      if (auto shape = shape_of_sample(array->array().shape, input))
+        shapes[input.name] = std::move(*shape);
     }
 }
 
@@ -56,8 +57,8 @@ Shapes sample_shapes(const std::string& path, const std::vector<ModelInput>& inp
   switch (file_kind(file)) {
     case FileKind::Npy:
       if (inputs.size() != 1) break;
-      if (const auto array = npy::load(file); array.ok())
-        if (auto shape = shape_of_sample(array->shape, inputs[0]))
+      if (const auto array = npy::ArrayFile::open(file); array.ok())
+        if (auto shape = shape_of_sample(array->array().shape, inputs[0]))
           shapes[inputs[0].name] = std::move(*shape);
       break;
     case FileKind::Npz:

@@ -7,7 +7,7 @@
 #include "formats/torch/tensor_data.h"
 #include "quantize/calibration/array_samples.h"
 #include "quantize/calibration/labels.h"
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::quantize {
@@ -77,7 +77,7 @@ Result<npy::Array> array_of(const torch::TensorData& tensor) {
 }  // namespace
 
 Result<std::unique_ptr<TorchFile>> TorchFile::open(const std::filesystem::path& path) {
-  EC_TRY(Blob file, map_file(path));
+  EC_TRY(Blob file, read_file(path));
   Result<torch::Archive> archive = torch::Archive::open(std::move(file));
   if (!archive) {
     archive.error().diagnostic().hint = kHint;

@@ -1,4 +1,7 @@
 // Matrix products, normalisation, attention, recurrent and signal ops.
+#include <algorithm>
+
+#include "ops/convert.h"
 #include "writer/onnx/emitter.h"
 
 namespace ec::onnx {
@@ -15,13 +18,35 @@ Status softmax(OpEmitter& e) { return axis_op(e, "Softmax"); }
 Status log_softmax(OpEmitter& e) { return axis_op(e, "LogSoftmax"); }
 Status hardmax(OpEmitter& e) { return axis_op(e, "Hardmax"); }
 
+// A scale of ones: ONNX does not let it be absent. Sizes that are open leave a scalar, which fits
+// by broadcasting.
+std::string unit_scale(OpEmitter& e, int64_t axis) {
+  const std::optional<Shape>& shape = e.type(0).shape;
+  TensorType type(e.dtype(), Shape{});
+  const auto rank = shape ? static_cast<int64_t>(shape->rank()) : 0;
+  const int64_t first = axis < 0 ? axis + rank : axis;
+  for (int64_t d = std::max<int64_t>(first, 0); d < rank; ++d)
+    type.shape->push_back((*shape)[static_cast<size_t>(d)]);
+  const auto bytes = type.num_bytes();
+  if (!bytes) return e.scalar(e.dtype(), 1);
+  Buffer ones = Buffer::allocate(static_cast<size_t>(*bytes));
+  if (!ones.ok()) return e.scalar(e.dtype(), 1);
+  const std::vector<double> values(static_cast<size_t>(*type.num_elements()), 1.0);
+  const std::vector<int64_t> sizes = type.shape->sizes();
+  store<double>(MutableView{type.dtype, sizes, ones.data(), nullptr}, values);
+  return e.graph().add_initializer("scale", type, std::move(ones).to_blob());
+}
+
 Status layer_norm(OpEmitter& e) {
   const auto& attrs = e.attrs<LayerNormAttrs>();
   AttributeList a;
   a.add("axis", attrs.axis);
   a.add("epsilon", attrs.epsilon);
-  e.node(e.op().kind() == OpKind::LayerNorm ? "LayerNormalization" : "RMSNormalization", e.inputs(),
-         e.outputs(), std::move(a));
+  std::vector<std::string> inputs = e.inputs();
+  if (inputs.size() < 2) inputs.resize(2);
+  if (inputs[1].empty()) inputs[1] = unit_scale(e, attrs.axis);
+  e.node(e.op().kind() == OpKind::LayerNorm ? "LayerNormalization" : "RMSNormalization",
+         std::move(inputs), e.outputs(), std::move(a));
   return {};
 }
 
@@ -60,6 +85,7 @@ Result<std::string> matmul_operand(OpEmitter& e, size_t i, bool transpose) {
 }
 
 Status matmul(OpEmitter& e) {
+  EC_CHECK_OK(e.need_one_type());
   const auto& attrs = e.attrs<MatMulAttrs>();
   const bool bias = e.op().input(2) != nullptr;
   if (is_float(e.dtype()) && is_matrix(e.op().input(0)) && is_matrix(e.op().input(1)) &&
@@ -88,6 +114,7 @@ Status matmul(OpEmitter& e) {
 }
 
 Status gemm(OpEmitter& e) {
+  EC_CHECK_OK(e.need_one_type());
   const auto& attrs = e.attrs<GemmAttrs>();
   AttributeList a;
   if (attrs.alpha != 1.0f) a.add("alpha", attrs.alpha);

@@ -35,8 +35,9 @@ Status in_layout(OpEmitter& e, Layout layout, F&& write) {
 }
 
 Status need_float(OpEmitter& e) {
-  if (is_float(e.dtype())) return {};
-  return e.fail("the operands are integers");
+  if (!is_float(e.dtype())) return e.fail("the operands are integers");
+  if (e.dtype(1) != e.dtype()) return e.fail("the weights have another type than the values");
+  return {};
 }
 
 // Weights [O, k..., I] to [O, I, k...].

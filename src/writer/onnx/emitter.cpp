@@ -274,6 +274,15 @@ void OpEmitter::activation(Activation kind, float alpha, float beta, DType dtype
   }
 }
 
+Status OpEmitter::need_one_type() const {
+  for (const ec::Tensor* input : op_.inputs()) {
+    if (input == nullptr) continue;
+    if (input->dtype() != dtype()) return fail("the operands have different element types");
+    if (input->type().quant && is_integer(dtype())) return fail("the operands are quantised");
+  }
+  return {};
+}
+
 Error OpEmitter::fail(std::string message) const {
   return Error(Code::ExportFailed,
                std::string(op_.def().name) + " cannot be written as ONNX: " + std::move(message))

@@ -124,6 +124,9 @@ class OpEmitter {
   void activation(Activation kind, float alpha, float beta, DType dtype, const std::string& x,
                   const std::string& result);
 
+  // ExportFailed unless all operands are plain values of one type, as in ONNX: integers with scales
+  // and weights of another type than the values are forms of other formats.
+  Status need_one_type() const;
   Error fail(std::string message) const;
 
  private:

@@ -18,7 +18,7 @@
 #include "ops/attrs.h"
 #include "ops/kernel.h"
 #include "runtime/session.h"
-#include "support/file.h"
+#include "support/input_file.h"
 
 namespace ec {
 namespace {
@@ -287,7 +287,7 @@ TEST(TorchExport, DamagedProgramsAreRefused) {
   const std::string whole = program(kAdd);
   for (size_t length = 0; length < whole.size(); length += 7)
     EXPECT_EQ(import_program(whole.substr(0, length)).graph, nullptr);
-  auto blob = map_file(model("cond.pt2"));
+  auto blob = read_file(model("cond.pt2"));
   ASSERT_TRUE(blob.ok());
   auto archive = torch::Archive::open(*blob);
   ASSERT_TRUE(archive.ok());

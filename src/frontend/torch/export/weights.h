@@ -35,7 +35,8 @@ class Weights {
     TensorReader reader;
   };
 
-  explicit Weights(const Archive& archive) : archive_(&archive), budget_(archive.file_size() * 4) {}
+  explicit Weights(const Archive& archive)
+      : archive_(&archive), budget_(archive.file_size() + (size_t{16} << 20)) {}
   Status add_list(const std::string& folder, const std::string& record);
   Status add_pickle(const std::string& record);
   Result<TensorData> read_raw(const Raw& raw);

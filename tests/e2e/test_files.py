@@ -1,0 +1,245 @@
+"""Files as such: what is no file, what changes, what is linked, what unpacks to more than it is."""
+
+import contextlib
+import io
+import os
+import pathlib
+import random
+import re
+import socket
+import struct
+import subprocess
+import time
+import unittest
+import zipfile
+
+import onnx_builder as onnx
+import sample_files
+from harness import PROGRAM, SLOWER, Case
+
+MB = 1 << 20
+# INT4 and INT2 of TensorProto.DataType.
+INT4, INT2 = 22, 26
+# AddressSanitizer's own memory hides what the program takes.
+SANITIZED = "ASAN_OPTIONS" in os.environ
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("m.onnx", onnx.conv_model())
+
+    def measured(self, *arguments):
+        """Exit code, text of errors, seconds, and the most memory that the program took."""
+        start = time.monotonic()
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.dir, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # What wait4() tells of a new process counts the memory of this one, which it was started from.
+        memory = 0
+        while process.poll() is None:
+            with contextlib.suppress(OSError):
+                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+                if os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(PROGRAM):
+                    memory = max([memory, *(int(kb) * 1024 for kb in re.findall(r"VmHWM:\s+(\d+) kB", status))])
+            time.sleep(0.001)
+        _, errors = process.communicate()
+        return process.returncode, errors, time.monotonic() - start, memory
+
+    def bounded(self, *arguments, files):
+        """The run neither crashes nor takes long, and keeps to twice its files and 64 MB."""
+        code, errors, seconds, memory = self.measured(*arguments)
+        self.assertGreaterEqual(code, 0, errors)
+        self.assertNotIn("EC9", errors)
+        self.assertLess(seconds, 10 * SLOWER)
+        if not SANITIZED:
+            self.assertLess(memory, 2 * sum(os.path.getsize(self.dir / f) for f in files) + 64 * MB, arguments)
+        return code, errors
+
+    def places(self, path):
+        """Every kind of input that a path can be."""
+        calibrated = ["check", "m.onnx", "-t", "tflite", "-q", "ptq", "--dim", "batch=1"]
+        yield ["inspect", path]
+        yield ["run", "m.onnx", "-i", f"x={path}"]
+        yield ["run", "m.onnx", "--config", path]
+        yield [*calibrated, "--calibration-data", path]
+        yield [*calibrated, "--calibration-data", "random", "--load-statistics", path]
+        self.write("list.txt", f"{path}\n")
+        yield [*calibrated, "--calibration-data", "list.txt"]
+        yield ["evaluate", "m.onnx", "--data", "random", "--labels", path]
+
+    def test_what_is_no_file_is_refused_at_once(self):
+        (self.dir / "folder").mkdir()
+        made = {}
+        for suffix in [".npy", ".npz", ".pt", ".bin", ".png", ".toml", ".onnx", ".txt"]:
+            os.mkfifo(self.dir / f"pipe{suffix}")
+            made[f"pipe{suffix}"] = True
+            os.symlink("/dev/zero", self.dir / f"zero{suffix}")
+            made[f"zero{suffix}"] = True
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        here = os.getcwd()
+        os.chdir(self.dir)  # names of sockets are short
+        listener.bind("socket.npy")
+        os.chdir(here)
+        for path in [*made, "socket.npy", "/dev/zero", "/proc/kcore", "folder"]:
+            for arguments in self.places(path):
+                with self.subTest(arguments=arguments):
+                    start = time.monotonic()
+                    outcome = self.run_program(*arguments)
+                    self.assertLess(time.monotonic() - start, 5 * SLOWER)
+                    self.assertGreater(outcome.code, 0, outcome.out)
+                    self.assertRegex(outcome.err, r"error EC[1-8]\d\d\d:")
+
+    def test_a_folder_with_a_pipe_is_calibration_data(self):
+        folder = self.dir / "samples"
+        folder.mkdir()
+        os.mkfifo(folder / "b.npy")
+        outcome = self.run_program("check", "m.onnx", "-t", "tflite", "-q", "ptq", "--dim", "batch=1",
+                                   "--calibration-data", folder)
+        self.assertIn("EC4003", outcome.err)
+
+    def test_hard_linked_external_data_is_refused(self):
+        self.write("secret.bin", struct.pack("<2f", 1, 2))
+        (self.dir / "model").mkdir()
+        weights = onnx.external_tensor("w", [2], "w.bin")
+        model = onnx.model([onnx.node("Add", ["x", "w"], ["y"])], [onnx.value("x", [2])], [onnx.value("y", [2])], [weights])
+        self.write("model/m.onnx", model)
+        os.link(self.dir / "secret.bin", self.dir / "model" / "w.bin")
+        outcome = self.bad(7, "EC1008", "inspect", "model/m.onnx")
+        self.assertIn("hard links", outcome.err)
+        os.unlink(self.dir / "secret.bin")
+        self.good("inspect", "model/m.onnx")
+        os.link(self.dir / "model" / "m.onnx", self.dir / "other.onnx")  # the model itself may be linked
+        self.good("inspect", "model/m.onnx")
+
+    def shared_model(self, dtype, dims, count, step):
+        """Initialisers that name one file, `step` bytes apart."""
+        tensors, nodes, outputs = [], [], []
+        for i in range(count):
+            entries = [data for key, text in [("location", "blob.bin"), ("offset", str(i * step))]
+                       for data in [onnx.data(13, onnx.data(1, key) + onnx.data(2, text))]]
+            tensors.append(b"".join(onnx.number(1, d) for d in dims) + onnx.number(2, dtype) + onnx.data(8, f"w{i}")
+                           + b"".join(entries) + onnx.number(14, 1))
+            nodes.append(onnx.node("Shape", [f"w{i}"], [f"y{i}"]))
+            outputs.append(onnx.value(f"y{i}", None, onnx.INT64))
+        return onnx.model(nodes, [], outputs, tensors)
+
+    def test_external_data_is_unpacked_once(self):
+        self.write("blob.bin", bytes(range(256)) * 4096)
+        for dtype, dims in [(INT4, [2 * MB]), (INT2, [4 * MB]), (onnx.BOOL, [MB])]:
+            with self.subTest(dtype=dtype):
+                self.write("share.onnx", self.shared_model(dtype, dims, 3000, 0))
+                self.bounded("inspect", "share.onnx", files=["share.onnx", "blob.bin"])
+
+    def test_ranges_that_differ_by_a_byte_are_bounded(self):
+        self.write("blob.bin", bytes(range(256)) * 4096)
+        for dtype, dims in [(INT4, [2 * MB - 8192]), (INT2, [4 * MB - 16384]), (onnx.BOOL, [MB - 4096]),
+                            (onnx.UINT8, [MB - 4096])]:
+            with self.subTest(dtype=dtype):
+                self.write("share.onnx", self.shared_model(dtype, dims, 3000, 1))
+                code, errors = self.bounded("inspect", "share.onnx", files=["share.onnx", "blob.bin"])
+                self.assertEqual(code, 7)
+                self.assertIn("EC1014", errors)
+
+    def test_small_numbers_do_not_grow_without_limit(self):
+        """A number of 8 bytes takes one in a typed field."""
+        count = 30 * MB
+        body = onnx.number(1, count) + onnx.number(2, onnx.INT64) + onnx.data(8, "w") + onnx.data(7, b"\x01" * count)
+        self.write("varints.onnx", onnx.model([onnx.node("Shape", ["w"], ["y"])], [], [onnx.value("y", None, onnx.INT64)], [body]))
+        code, errors = self.bounded("inspect", "varints.onnx", files=["varints.onnx"])
+        self.assertEqual(code, 7)
+        self.assertIn("EC1014", errors)
+
+    def packed(self, name, entries, level=9):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+            for entry, size, head in entries:
+                with archive.open(entry, "w", force_zip64=True) as stream:
+                    stream.write(head)
+                    for _ in range(size // MB):
+                        stream.write(bytes(MB))
+        self.write(name, out.getvalue())
+
+    def test_archives_that_unpack_to_gigabytes(self):
+        rows = 300 * MB // (4 * 3 * 8 * 8)
+        header = sample_files.npy((rows, 3, 8, 8), b"")
+        self.write("relu.onnx", onnx.relu_model([1, 3, 8, 8]))
+        self.packed("bomb.npz", [("x.npy", 300 * MB, header)])
+        for arguments in [["check", "relu.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "bomb.npz"],
+                          ["run", "relu.onnx", "-i", "bomb.npz"], ["evaluate", "relu.onnx", "--data", "bomb.npz"]]:
+            with self.subTest(arguments=arguments):
+                code, errors = self.bounded(*arguments, files=["relu.onnx", "bomb.npz"])
+                self.assertEqual(code, 7, errors)
+                self.assertIn("EC1014", errors)
+
+    def test_packed_samples_are_read_row_by_row(self):
+        """Real data packs by a factor of ten: no reason to refuse it, and none to hold it in memory."""
+        source = random.Random(1)
+        block = struct.pack("<4096f", *(source.uniform(-1, 1) for _ in range(4096))) + bytes(MB - 4 * 4096)
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            with archive.open("x.npy", "w", force_zip64=True) as stream:
+                stream.write(sample_files.npy((150 * MB // 768, 3, 8, 8), b""))
+                for _ in range(150):
+                    stream.write(block)
+        self.write("data.npz", out.getvalue())
+        self.write("relu.onnx", onnx.relu_model([1, 3, 8, 8]))
+        code, errors = self.bounded("check", "relu.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "data.npz",
+                                    files=["relu.onnx", "data.npz"])
+        self.assertEqual(code, 0, errors)
+
+    def test_samples_of_torch_that_unpack_to_gigabytes(self):
+        content = sample_files.tensor_file((1, 3, 8, 8), bytes(768))
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+            for entry in source.infolist():
+                storage = "/data/" in entry.filename
+                with target.open(entry.filename, "w", force_zip64=True) as stream:
+                    stream.write(source.read(entry))
+                    for _ in range(200 if storage else 0):
+                        stream.write(bytes(MB))
+        self.write("x.pt", out.getvalue())
+        self.write("relu.onnx", onnx.relu_model([1, 3, 8, 8]))
+        code, errors = self.bounded("check", "relu.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "x.pt",
+                                    files=["relu.onnx", "x.pt"])
+        self.assertEqual(code, 7, errors)
+        self.assertIn("EC1014", errors)
+
+    def test_names_of_every_kind_are_written_and_read_again(self):
+        for i, name in enumerate(["/y", ".y", "$y", "-y", "->", "1/x", "...", "", "\"", "\\", "a b", "\n", "\x01", "é", "y" * 3000]):
+            with self.subTest(name=name):
+                if name:
+                    self.write("n.onnx", onnx.model([onnx.node("Relu", ["x" + name], [name])], [onnx.value("x" + name, [2])],
+                                                    [onnx.value(name, [2])]))
+                    self.good("optimize", "n.onnx", "-o", f"n{i}.ecir")
+                    self.good("inspect", f"n{i}.ecir")
+                    self.good("optimize", f"n{i}.ecir", "-o", f"n{i}.onnx")
+                    self.good("inspect", f"n{i}.onnx")
+
+    def test_a_model_that_is_cut_or_overwritten_during_the_run(self):
+        """Whatever the moment, the run ends without a signal."""
+        weights = b"".join(onnx.number(1, d) for d in [4 * MB]) + onnx.number(2, onnx.FLOAT) + onnx.data(8, "w") \
+            + onnx.data(9, bytes(16 * MB))
+        content = onnx.model([onnx.node("Add", ["x", "w"], ["y"])], [onnx.value("x", [4 * MB])], [onnx.value("y", [4 * MB])], [weights])
+        path = pathlib.Path(self.dir / "big.onnx")
+        for i in range(12):
+            path.write_bytes(content)
+            process = subprocess.Popen([PROGRAM, "optimize", "big.onnx", "-o", f"o{i}.ecir"], cwd=self.dir,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            time.sleep(0.004 * i * SLOWER)
+            with open(path, "r+b") as file:
+                if i % 2:
+                    file.truncate(1000)
+                else:
+                    file.write(bytes(len(content)))
+            _, errors = process.communicate(timeout=60)
+            self.assertGreaterEqual(process.returncode, 0, errors)
+            if process.returncode == 0:
+                self.good("inspect", f"o{i}.ecir")
+            else:
+                self.assertRegex(errors, r"error EC1\d\d\d:")
+        self.assertFalse([f for f in self.files() if not f.endswith((".onnx", ".ecir"))])
+
+
+if __name__ == "__main__":
+    unittest.main()
