@@ -20,8 +20,15 @@ Status layer_norm(OpEmitter& e) {
   AttributeList a;
   a.add("axis", attrs.axis);
   a.add("epsilon", attrs.epsilon);
-  e.node(e.op().kind() == OpKind::LayerNorm ? "LayerNormalization" : "RMSNormalization", e.inputs(),
-         e.outputs(), std::move(a));
+  std::vector<std::string> operands = e.inputs();
+  if (e.op().input(1) == nullptr) {
+    // ONNX has no norm without a scale.
+    EC_TRY(std::string ones, e.ones_from_axis(attrs.axis));
+    if (operands.size() == 1) operands.emplace_back();
+    operands[1] = std::move(ones);
+  }
+  e.node(e.op().kind() == OpKind::LayerNorm ? "LayerNormalization" : "RMSNormalization",
+         std::move(operands), e.outputs(), std::move(a));
   return {};
 }
 

@@ -92,9 +92,21 @@ std::string GraphEmitter::name(const ec::Tensor* tensor) {
   return name;
 }
 
+namespace {
+
+// ONNX's operators take integers as they are: only the pair that converts knows of parameters.
+bool needs_parameters(const Operation& op) {
+  if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize) return false;
+  return kernel_of(op) != op.def().reference;
+}
+
+}  // namespace
+
 Status GraphEmitter::emit_operations() {
   for (const Operation* op : graph_.topological()) {
     OpEmitter emitter(*this, *op);
+    if (needs_parameters(*op))
+      return emitter.fail("it computes on integers that stand for real numbers");
     EC_CHECK_OK(find_emit(op->kind())(emitter));
   }
   return {};
@@ -211,6 +223,22 @@ std::string OpEmitter::scalar(DType dtype, double value) {
   store<double>(MutableView{dtype, {}, buffer.data(), nullptr}, std::span<const double>(&value, 1));
   return graph_.add_initializer(op_.output(0)->name() + "/number", TensorType(dtype, Shape{}),
                                 std::move(buffer).to_blob());
+}
+
+Result<std::string> OpEmitter::ones_from_axis(int64_t axis) {
+  EC_TRY(const size_t x_rank, rank(op_.input(0)));
+  const auto& dims = op_.input(0)->shape()->dims();
+  const auto first =
+      static_cast<std::ptrdiff_t>(axis < 0 ? axis + static_cast<int64_t>(x_rank) : axis);
+  const TensorType type(dtype(), Shape(std::vector<Dim>(dims.begin() + first, dims.end())));
+  const auto bytes = type.num_bytes();
+  if (!type.is_static() || !bytes) return fail("a size that is not known");
+  Buffer buffer = Buffer::allocate(static_cast<size_t>(*bytes));
+  if (!buffer.ok()) return fail("no memory for a scale of ones");
+  const std::vector<int64_t> sizes = type.shape->sizes();
+  const std::vector<float> ones(static_cast<size_t>(ec::count_elements(sizes)), 1.0f);
+  store<float>(MutableView{type.dtype, sizes, buffer.data(), nullptr}, ones);
+  return graph_.add_initializer(op_.output(0)->name() + "/ones", type, std::move(buffer).to_blob());
 }
 
 void OpEmitter::transpose_to(const std::string& x, std::vector<int64_t> perm,

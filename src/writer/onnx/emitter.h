@@ -113,6 +113,8 @@ class OpEmitter {
 
   std::string ints(std::span<const int64_t> values);
   std::string scalar(DType dtype, double value);
+  // Ones of the sizes that the first operand has from this axis on.
+  Result<std::string> ones_from_axis(int64_t axis);
   std::string temp();
 
   // x with its dimensions permuted.

@@ -15,7 +15,7 @@ Result<std::vector<Value>> run_graph(const Graph& graph, std::span<const Value> 
                                      bool reference);
 
 // What differs, in words; empty: nothing that rounding does not explain. Integers must be equal bit
-// for bit, NaN equals NaN.
+// for bit; what is not finite must not become finite.
 std::optional<std::string> difference(std::span<const Value> wanted, std::span<const Value> got);
 
 // Whether the reference itself gives other results when every float tensor is changed by parts in a

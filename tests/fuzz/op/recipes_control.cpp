@@ -167,10 +167,10 @@ void read_state(Builder& b, Call& c) {
   c.inputs = {b.given(b.random_value(b.real_type(), b.shape(0, 3)), true)};
 }
 void write_state(Builder& b, Call& c) {
+  if (b.options().is_body || b.options().open_sizes) return;  // no operands: refused
   Tensor* value = b.floats(b.shape(0, 3));
   c.attrs = StateAttrs{"state" + std::to_string(b.graph().operation_id_bound())};
   c.inputs = {value};
-  if (b.options().is_body || b.options().open_sizes) return;
   Tensor* initial = b.given(b.random_value(value->dtype(), *b.sizes_of(value)), true);
   if (Result<Tensor*> read = b.graph().add_single(OpKind::ReadState, {initial}, c.attrs); read.ok())
     b.keep(*read);

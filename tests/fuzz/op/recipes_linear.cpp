@@ -143,6 +143,9 @@ void pool(Builder& b, Call& c) {
   c.inputs = {any_image(b, attrs.layout, channels, spatial)};
   attrs.kernel = list_of(b, spatial, 1, 3);
   fill_window(b, attrs, spatial, 1);
+  // A window of pads alone has no largest element.
+  for (size_t i = 0; i < attrs.pads.size(); ++i)
+    attrs.pads[i] = std::min(attrs.pads[i], attrs.kernel[i % attrs.kernel.size()] - 1);
   if constexpr (std::is_same_v<A, LpPoolAttrs>) attrs.p = b.random().pick(1, 3);
   if (c.kind == OpKind::MaxPool && b.random().chance(30)) c.outputs = 2;
 }

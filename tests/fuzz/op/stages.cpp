@@ -71,7 +71,11 @@ class Stages {
   void run() {
     if (model_.graph == nullptr) return run_file();
     begin("verify");
-    for (const Diagnostic& fault : verify(*model_.graph)) return find("invalid", fault.message);
+    for (const Diagnostic& fault : verify(*model_.graph)) {
+      // Inference sees one operation; that a state is read and written once is a rule of the graph.
+      if (model_.level == Level::Legal) find("invalid", fault.message);
+      return;
+    }
     runnable_ = is_runnable(*model_.graph);
     random_results_ = has_random(*model_.graph);
     if (runnable_) {
@@ -138,7 +142,9 @@ class Stages {
     begin("read " + stage);
     const Result<std::unique_ptr<Graph>> read = read_ecir(Blob::joined(parts));
     if (!read.ok()) return find("unreadable", text_of(read.error()));
-    if (!(**read == graph)) find("differs", "the graph that was read is not the one written");
+    // By the text: an attribute may be NaN.
+    if (!(**read == graph) && print(**read) != print(graph))
+      find("differs", "the graph that was read is not the one written");
   }
 
   void round_trip_onnx(const Graph& graph, std::string stage) {
