@@ -95,9 +95,13 @@ std::string GraphEmitter::name(const ec::Tensor* tensor) {
 namespace {
 
 // ONNX's operators take integers as they are: only the pair that converts knows of parameters.
+// Moving elements changes none, as long as nothing is filled in.
 bool needs_parameters(const Operation& op) {
-  if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize) return false;
-  return kernel_of(op) != op.def().reference;
+  if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize || !is_quantized(op))
+    return false;
+  const bool fills = op.kind() == OpKind::Pad || op.kind() == OpKind::CenterCropPad ||
+                     op.kind() == OpKind::SpaceToBatch || op.kind() == OpKind::MaxUnpool;
+  return fills || op.def().quant != QuantRule::SameAsInput || kernel_of(op) != op.def().reference;
 }
 
 }  // namespace

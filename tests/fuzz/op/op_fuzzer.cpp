@@ -1,7 +1,7 @@
 // Models made from the op table, through every phase of the compiler.
 //
 //   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file] [--ops PATTERN] [--jobs N]
-//             [--report FILE.json] [--quiet]
+//             [--seconds N] [--report FILE.json] [--quiet]
 //   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--print]
 //
 // A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
@@ -22,7 +22,12 @@
 #include "ops/op_def.h"
 #include "support/strings.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EC_ADDRESS_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(EC_ADDRESS_SANITIZER)
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   // Memory that is refused is an error which the program tells. Workers end without cleaning up.
@@ -73,6 +78,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.run.seed = static_cast<uint64_t>(*number);
     } else if (name == "--count") {
       arguments.run.count = static_cast<uint64_t>(*number);
+    } else if (name == "--seconds") {
+      arguments.run.seconds = static_cast<double>(*number);
     } else if (name == "--jobs") {
       arguments.run.jobs = static_cast<int>(std::clamp<int64_t>(*number, 1, 64));
     } else if (name == "--replay") {

@@ -42,11 +42,15 @@ void bit_cast(Builder& b, Call& c) {
 void clip(Builder& b, Call& c) {
   Tensor* x = b.reals(0, 5);
   c.inputs = {x};
-  const DType dtype = x->dtype();
+  // Bounds of stored numbers are stored the same way.
+  const auto bound = [&](double value) {
+    const std::optional<QuantParams> quant = x->type().quant;
+    return b.made(value_of(x->dtype(), {}, {value}), quant ? 100 : 85, quant);
+  };
   const double low = static_cast<double>(b.random().pick(-4, 2)) / 2;
-  c.inputs.push_back(b.random().chance(80) ? b.scalar(dtype, low) : nullptr);
+  c.inputs.push_back(b.random().chance(80) ? bound(low) : nullptr);
   if (b.random().chance(80))
-    c.inputs.push_back(b.scalar(dtype, low + static_cast<double>(b.random().pick(0, 8)) / 2));
+    c.inputs.push_back(bound(low + static_cast<double>(b.random().pick(0, 8)) / 2));
 }
 
 // Two operands that broadcast; the type is the caller's.

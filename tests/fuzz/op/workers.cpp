@@ -43,6 +43,7 @@ struct Slot {
 };
 struct Shared {
   Slot slots[kMostJobs];
+  std::atomic<bool> stop{false};
   std::atomic<uint64_t> models{0};
   std::atomic<uint64_t> by_level[4] = {};
   std::atomic<uint64_t> about[kMostOps] = {}, tried[kMostOps] = {}, taken[kMostOps] = {};
@@ -82,7 +83,8 @@ class Worker {
   // Models of this job from `first` on; the seeds of a job are `jobs` apart.
   [[noreturn]] void run(uint64_t first) {
     const Registry& registry = default_registry();
-    for (uint64_t i = first; i < options_.count; i += static_cast<uint64_t>(options_.jobs))
+    for (uint64_t i = first; i < options_.count && !shared_.stop;
+         i += static_cast<uint64_t>(options_.jobs))
       run_model(registry, options_.seed + i);
     std::_Exit(0);
   }
@@ -195,6 +197,8 @@ class Pool {
         std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.pid > 0; })) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       read_finds();
+      const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+      if (options_.seconds > 0 && elapsed > options_.seconds) shared_->stop = true;
       for (int job = 0; job < options_.jobs; ++job) watch(job);
       if (options_.verbose && Clock::now() - told > std::chrono::seconds(30)) {
         told = Clock::now();
@@ -225,7 +229,7 @@ class Pool {
     if (static_cast<size_t>(job) >= running_.size()) running_.resize(static_cast<size_t>(job) + 1);
     Running& running = running_[static_cast<size_t>(job)];
     running = {};
-    if (first >= options_.count) return;
+    if (first >= options_.count || shared_->stop) return;
     running.words = memfd_create("words", MFD_CLOEXEC);
     shared_->slots[job].wall_start_ms = wall_ms();
     shared_->slots[job].cpu_start = 0;

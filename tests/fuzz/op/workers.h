@@ -17,6 +17,7 @@ namespace ec::fuzz {
 struct RunOptions {
   uint64_t seed = 1;
   uint64_t count = 1000;
+  double seconds = 0;  // 0: until all models ran
   int jobs = 1;
   double cpu_seconds = 10;  // per model
   size_t megabytes = 256;   // per model, beyond what the worker held before
