@@ -53,7 +53,7 @@ bench: ## side-by-side tables against the peers, into benchmarks/results
 	@scripts/install-packages build python
 	@benchmarks/run.sh
 
-fuzz: ## fuzz every reader for SECONDS each, or with RUNS inputs of a fixed seed
+fuzz: ## fuzz every reader and the op table for SECONDS each, or with RUNS inputs of a fixed seed
 	@scripts/install-packages build test fuzz
 	@mkdir -p $(BUILD)/fuzz
 	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON -DBUILD_SHARED_LIBS=OFF)

@@ -172,7 +172,7 @@ std::optional<std::vector<int64_t>> reduce_axes(const Operation* op) {
   const auto rank = rank_of(op->input(0));
   if (!rank) return std::nullopt;
   std::vector<int64_t> axes;
-  if (op->input(1) != nullptr) {
+  if (op->input(1) != nullptr && op->input(1)->type().num_elements() != 0) {
     const auto given = int_values(op->input(1));
     if (!given) return std::nullopt;
     axes = *given;

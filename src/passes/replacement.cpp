@@ -31,6 +31,7 @@ Tensor* Replacement::number(const Tensor* like, double value) {
 }
 
 Tensor* Replacement::reduce(OpKind kind, Tensor* x, std::vector<int64_t> axes, bool keep_dims) {
+  if (axes.empty()) return x;  // an empty list as an operand would mean all
   return op(kind, {x, ints(axes)}, ReduceAttrs{.keep_dims = keep_dims});
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzzer for some seconds, starting from the checked-in files. New inputs stay in the build folder; a crash
-# leaves its input there and fails the run.
+# Runs every fuzzer for some seconds: the readers starting from the checked-in files, then models made from the op table. New
+# inputs stay in the build folder; a crash leaves its input or its seed there and fails the run.
 # usage: tests/fuzz/run.sh BUILD SECONDS [RUNS]      with RUNS: so many inputs from a fixed seed, the same in every run
 set -euo pipefail
 build=$(realpath "$1") seconds=$2 runs=${3:-}
@@ -20,4 +20,8 @@ for reader in onnx tflite torch ecir arrays images; do
     status=1
   fi
 done
+echo "== models from the op table"
+count=(--seconds "$seconds" --count 1000000000 --seed "$(date +%s)")
+[ -z "$runs" ] || count=(--count "$runs" --seed 1)
+"$build/tests/fuzz/op/op_fuzzer" "${count[@]}" --jobs "$(nproc)" --quiet --report "$build/op-fuzzer.json" || status=1
 exit $status

@@ -120,7 +120,7 @@ class StridedSlice {
                                     ctx_.ints(steps)});
   }
 
-  // Places that only a run tells: plain ranges and indices with stride 1.
+  // Places that only a run tells: ranges, and indices with stride 1.
   Result<ec::Tensor*> slice_open(const std::optional<std::vector<int64_t>>& begin,
                                  const std::optional<std::vector<int64_t>>& end,
                                  const std::vector<int64_t>& strides) {
@@ -129,11 +129,12 @@ class StridedSlice {
     for (const Entry& entry : entries_) {
       if (entry.kind == Entry::Kind::NewAxis || entry.number == SIZE_MAX) continue;
       const size_t i = entry.number;
-      if (strides[i] != 1)
-        return ctx_.unsupported("strides other than 1 with places that are not constant");
-      const bool index = entry.kind == Entry::Kind::Index;
+      const bool index = entry.kind == Entry::Kind::Index, back = strides[i] < 0;
+      if (strides[i] == 0) return ctx_.fail(Code::BadValue, "a stride is 0");
+      if (index && strides[i] != 1)
+        return ctx_.unsupported("strides other than 1 with an index that is not constant");
       EC_TRY(ec::Tensor * from, has(options_.begin_mask(), i) && !index
-                                    ? Result<ec::Tensor*>(ctx_.ints({0}))
+                                    ? Result<ec::Tensor*>(ctx_.ints({back ? INT64_MAX : 0}))
                                     : place(1, begin, i));
       ec::Tensor* to = nullptr;
       if (index) {
@@ -142,14 +143,14 @@ class StridedSlice {
         EC_TRY(ec::Tensor * last, ctx_.add(OpKind::Equal, {next, ctx_.ints({0})}));
         EC_TRY(to, ctx_.add(OpKind::Where, {last, ctx_.ints({INT64_MAX}), next}));
       } else if (has(options_.end_mask(), i)) {
-        to = ctx_.ints({INT64_MAX});
+        to = ctx_.ints({back ? INT64_MIN : INT64_MAX});
       } else {
         EC_TRY(to, place(2, end, i));
       }
       starts.push_back(from);
       ends.push_back(to);
       axes.push_back(entry.axis);
-      steps.push_back(1);
+      steps.push_back(strides[i]);
     }
     if (axes.empty()) return ctx_.in(0);
     EC_TRY(ec::Tensor * all_starts, ctx_.add(OpKind::Concat, starts, AxisAttrs{}));

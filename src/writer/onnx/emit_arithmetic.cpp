@@ -1,4 +1,7 @@
 // Element-wise ops, reductions, casts, quantisation.
+#include <algorithm>
+
+#include "ops/convert.h"
 #include "writer/onnx/emitter.h"
 
 namespace ec::onnx {
@@ -257,6 +260,30 @@ Status top_k(OpEmitter& e) {
   return {};
 }
 
+// Parameters of a type as the operands that ONNX wants.
+struct ParameterNames {
+  std::string scale, zero_point;
+  int64_t axis = 0;
+};
+Result<ParameterNames> parameters_of(OpEmitter& e, const ec::Tensor& tensor) {
+  const auto& quant = tensor.type().quant;
+  if (!quant) return e.fail("scale and zero point are not known");
+  const Shape shape =
+      quant->per_channel() ? Shape{static_cast<int64_t>(quant->scales.size())} : Shape{};
+  const std::vector<int64_t> zeros(quant->zero_points.begin(), quant->zero_points.end());
+  Buffer zero_points = Buffer::allocate(zeros.size() * element_size(tensor.dtype()));
+  const std::vector<int64_t> sizes = shape.sizes();
+  store<int64_t>(MutableView{tensor.dtype(), sizes, zero_points.data(), nullptr}, zeros);
+  ParameterNames names;
+  names.axis = std::max<int64_t>(quant->axis, 0);
+  names.scale = e.graph().add_initializer(tensor.name() + "/scale", TensorType(DType::F32, shape),
+                                          Blob::copy_of(std::span<const float>(quant->scales)));
+  names.zero_point =
+      e.graph().add_initializer(tensor.name() + "/zero_point", TensorType(tensor.dtype(), shape),
+                                std::move(zero_points).to_blob());
+  return names;
+}
+
 Status quantize(OpEmitter& e) {
   const auto& attrs = e.attrs<QuantizeAttrs>();
   AttributeList a;
@@ -264,6 +291,14 @@ Status quantize(OpEmitter& e) {
   if (attrs.block_size != 0) a.add("block_size", attrs.block_size);
   if (e.op().input(2) == nullptr) a.add("output_dtype", type_number(attrs.dtype));
   if (is_float8(attrs.dtype) && !attrs.saturate) a.add("saturate", int64_t{0});
+  if (e.op().input(1) == nullptr) {
+    EC_TRY(ParameterNames parameters, parameters_of(e, *e.op().output()));
+    AttributeList of_type;
+    of_type.add("axis", parameters.axis);
+    e.node("QuantizeLinear", {e.in(0), parameters.scale, parameters.zero_point}, e.outputs(),
+           std::move(of_type));
+    return {};
+  }
   e.node("QuantizeLinear", e.inputs(), e.outputs(), std::move(a));
   return {};
 }
@@ -273,11 +308,21 @@ Status dequantize(OpEmitter& e) {
   AttributeList a;
   a.add("axis", attrs.axis);
   if (attrs.block_size != 0) a.add("block_size", attrs.block_size);
-  if (attrs.dtype == e.dtype(1)) {
-    e.node("DequantizeLinear", e.inputs(), e.outputs(), std::move(a));
+  std::vector<std::string> operands = e.inputs();
+  DType scale_type = DType::F32;
+  if (e.op().input(1) == nullptr) {
+    EC_TRY(ParameterNames parameters, parameters_of(e, *e.op().input(0)));
+    operands = {e.in(0), parameters.scale, parameters.zero_point};
+    a = {};
+    a.add("axis", parameters.axis);
+  } else {
+    scale_type = e.dtype(1);
+  }
+  if (attrs.dtype == scale_type) {
+    e.node("DequantizeLinear", std::move(operands), e.outputs(), std::move(a));
     return {};
   }
-  const std::string real = e.step("DequantizeLinear", e.inputs(), std::move(a));
+  const std::string real = e.step("DequantizeLinear", std::move(operands), std::move(a));
   AttributeList to;
   to.add("to", type_number(attrs.dtype));
   e.node("Cast", {real}, e.outputs(), std::move(to));

@@ -276,7 +276,14 @@ Status batch_norm(OpEmitter& e) {
     std::vector<std::string> operands = e.inputs(), results = e.outputs();
     operands[0] = x;
     results[0] = y;
+    // Statistics that the run does not change are no results in ONNX.
+    std::vector<std::string> kept;
+    if (!attrs.training) {
+      kept.assign(results.begin() + 1, results.end());
+      results.resize(1);
+    }
     e.node("BatchNormalization", std::move(operands), std::move(results), std::move(a));
+    for (size_t i = 0; i < kept.size(); ++i) e.node("Identity", {e.in(3 + i)}, {kept[i]});
     return {};
   });
 }

@@ -92,9 +92,25 @@ std::string GraphEmitter::name(const ec::Tensor* tensor) {
   return name;
 }
 
+namespace {
+
+// ONNX's operators take integers as they are: only the pair that converts knows of parameters.
+// Moving elements changes none, as long as nothing is filled in.
+bool needs_parameters(const Operation& op) {
+  if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize || !is_quantized(op))
+    return false;
+  const bool fills = op.kind() == OpKind::Pad || op.kind() == OpKind::CenterCropPad ||
+                     op.kind() == OpKind::SpaceToBatch || op.kind() == OpKind::MaxUnpool;
+  return fills || op.def().quant != QuantRule::SameAsInput || kernel_of(op) != op.def().reference;
+}
+
+}  // namespace
+
 Status GraphEmitter::emit_operations() {
   for (const Operation* op : graph_.topological()) {
     OpEmitter emitter(*this, *op);
+    if (needs_parameters(*op))
+      return emitter.fail("it computes on integers that stand for real numbers");
     EC_CHECK_OK(find_emit(op->kind())(emitter));
   }
   return {};

@@ -39,6 +39,9 @@ Status emit_resize(OpEmitter& e) {
   EC_CHECK_OK(e.require_static(*e.op().output()));
   if (e.rank() != 4) return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
   const std::vector<int64_t> sizes = e.op().output()->shape()->sizes();
+  const Shape& from = *e.input(0).shape();
+  if (from[0] != Dim(sizes[0]) || from[3] != Dim(sizes[3]))
+    return e.fail("other sizes of the batch or the channels", std::string(kPipelineHint));
   const int32_t target = e.ints(std::span(sizes).subspan(1, 2));
   const bool corners = attrs.coordinates == CoordinateMode::AlignCorners;
   const bool half = attrs.coordinates == CoordinateMode::HalfPixel;

@@ -12,7 +12,8 @@ using Op = BuiltinOperator;
 // The axes as the operator takes them; constants counted from the begin.
 Result<int32_t> reduction_axes(OpEmitter& e) {
   const auto given = int_values(e.op().input(1));
-  if (e.has(1) && !given) return e.int32_operand(1);
+  const bool listed = e.has(1) && e.input(1).type().num_elements() != 0;
+  if (listed && !given) return e.int32_operand(1);
   std::vector<int64_t> axes;
   if (given)
     for (const int64_t axis : *given) axes.push_back(positive_axis(axis, e.rank()));

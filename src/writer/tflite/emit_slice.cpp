@@ -77,6 +77,12 @@ Status emit_computed_slice(OpEmitter& e) {
                   "export with fixed sizes, so that they are constants");
   std::vector<int64_t> axes = int_values(e.op().input(3)).value_or(std::vector<int64_t>{});
   for (int64_t i = 0; axes.size() < static_cast<size_t>(*count); ++i) axes.push_back(i);
+  if (axes.empty()) {
+    const std::vector<int64_t> zeros(e.rank(), 0), whole_sizes(e.rank(), -1);
+    e.add(Op::SLICE, {e.in(0), e.ints(zeros), e.ints(whole_sizes)}, {e.out()},
+          options(BuiltinOptions::SliceOptions, CreateSliceOptions(e.fbb())));
+    return {};
+  }
   std::vector<int64_t> strides(e.rank(), 1);
   int32_t whole = (1 << e.rank()) - 1;
   for (size_t i = 0; i < axes.size(); ++i) {

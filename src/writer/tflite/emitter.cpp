@@ -122,12 +122,37 @@ void GraphEmitter::emit() {
   for (const ec::Tensor* input : graph_.inputs()) record().inputs.push_back(tensor(input));
   find_unwritten();
   emit_operations();
+  emit_outputs();
   for (const TensorRecord& tensor : record().tensors)
     if (!tensor_type(tensor.type.dtype))
       sink_.report(Error(Code::UnsupportedType, "TFLite has no element type " +
                                                     std::string(dtype_name(tensor.type.dtype)) +
                                                     " (tensor '" + tensor.name + "')"));
-  emit_outputs();
+  if (!sink_.has_errors()) check_computed();
+}
+
+// TFLite keeps the state of an operator inside it: a graph that reads the new state has no form.
+void GraphEmitter::check_computed() {
+  std::vector<bool> computed(record().tensors.size(), false);
+  for (size_t i = 0; i < computed.size(); ++i)
+    computed[i] = record().tensors[i].buffer != 0 || record().tensors[i].is_variable;
+  for (const int32_t input : record().inputs) computed[static_cast<size_t>(input)] = true;
+  for (const OperatorRecord& op : record().operators)
+    for (const int32_t output : op.outputs)
+      if (output >= 0) computed[static_cast<size_t>(output)] = true;
+  const auto check = [&](const std::vector<int32_t>& read) {
+    for (const int32_t tensor : read) {
+      const auto i = static_cast<size_t>(tensor);
+      if (tensor < 0 || computed[i]) continue;
+      computed[i] = true;
+      sink_.report(Error(Code::ExportFailed, "'" + record().tensors[i].name +
+                                                 "' is a result that no operator of TFLite gives"));
+    }
+  };
+  // Custom operators list scratch memory among their inputs.
+  for (const OperatorRecord& op : record().operators)
+    if (model_.operator_of(op) != BuiltinOperator::CUSTOM) check(op.inputs);
+  check(record().outputs);
 }
 
 namespace {
@@ -158,6 +183,12 @@ bool computes_in_double(const Operation& op) {
   return std::any_of(op.inputs().begin(), op.inputs().end(), is_double) ||
          std::any_of(op.outputs().begin(), op.outputs().end(), is_double);
 }
+const ec::Tensor* without_type(const Operation& op) {
+  for (const auto& list : {op.inputs(), op.outputs()})
+    for (const ec::Tensor* tensor : list)
+      if (tensor != nullptr && !tensor_type(tensor->dtype())) return tensor;
+  return nullptr;
+}
 const ec::Tensor* without_rank(const Operation& op) {
   for (const ec::Tensor* input : op.inputs())
     if (input != nullptr && !input->shape() && !takes_any_rank(op)) return input;
@@ -179,6 +210,13 @@ void GraphEmitter::emit_operations() {
     if (const ec::Tensor* open = without_rank(*op)) {
       sink_.report(emitter.fail("the number of dimensions of '" + open->name() + "' is not known",
                                 "fix the sizes with --input-shape NAME:1x3x224x224"));
+      continue;
+    }
+    if (const ec::Tensor* other = without_type(*op)) {
+      sink_.report(Error(Code::UnsupportedType, "TFLite has no element type " +
+                                                    std::string(dtype_name(other->dtype())) +
+                                                    " (tensor '" + other->name() + "')")
+                       .node(std::string(op->location().name()), op->location().op_type));
       continue;
     }
     if (computes_in_double(*op)) {

@@ -55,6 +55,7 @@ class GraphEmitter {
  private:
   void emit_operations();
   void emit_outputs();
+  void check_computed();
   int32_t copy_of(const ec::Tensor& original);
   void find_unwritten();
 

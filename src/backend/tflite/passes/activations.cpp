@@ -100,6 +100,11 @@ Result<bool> expand_shrink(Rewriter& r, Operation* op) {
   Tensor* x = op->input(0);
   Tensor* high = p.op(OpKind::Greater, {x, p.number(x, lambda)});
   Tensor* low = p.op(OpKind::Less, {x, p.number(x, -lambda)});
+  if (lambda < 0) {
+    // Both hold for numbers around zero: the lower branch counts.
+    Tensor* above = p.op(OpKind::Where, {high, p.sub(x, bias), p.number(x, 0)});
+    return p.replace(p.op(OpKind::Where, {low, p.add(x, bias), above}));
+  }
   Tensor* below = p.op(OpKind::Where, {low, p.add(x, bias), p.number(x, 0)});
   return p.replace(p.op(OpKind::Where, {high, p.sub(x, bias), below}));
 }

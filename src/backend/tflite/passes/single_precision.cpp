@@ -61,6 +61,13 @@ class SinglePrecision {
     spec.location = op->location();
     spec.num_outputs = op->outputs().size();
     EC_TRY(Operation * copy, r_.add_op(op->kind(), std::move(inputs), std::move(spec)));
+    if (op->kind() == OpKind::WriteState) {
+      // Nothing needs to read what is written: the old one would stay beside the new one.
+      EC_TRY(Tensor * back, cast(copy->output(), op->output()->dtype()));
+      graph_.replace_all_uses(op->output(), back);
+      graph_.erase(op);
+      return {};
+    }
     for (size_t i = 0; i < op->outputs().size(); ++i) give(op->output(i), copy->output(i));
     return {};
   }

@@ -1,0 +1,144 @@
+#include "fuzz/op/compare.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "fuzz/op/random_source.h"
+#include "ops/convert.h"
+#include "runtime/session.h"
+
+namespace ec::fuzz {
+namespace {
+
+// Of the largest element: sums in another order, in the precision of the type.
+double tolerance_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+    case DType::F64:
+      return 3e-4;
+    case DType::F16:
+      return 1e-2;
+    case DType::BF16:
+      return 6e-2;
+    default:
+      return 0.5;  // 8-bit floats and less: one step
+  }
+}
+
+// Squares and products of such numbers leave the range of floats in one order and stay in another.
+constexpr double kHuge = 1e15;
+
+std::vector<double> doubles(const Value& value) {
+  std::vector<double> list(static_cast<size_t>(count_elements(value.shape)));
+  load<double>(value.view(), list);
+  return list;
+}
+
+std::optional<std::string> float_difference(const Value& wanted, const Value& got) {
+  const std::vector<double> a = doubles(wanted), b = doubles(got);
+  double largest = 0;
+  for (const double x : a)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  const double allowed = tolerance_of(wanted.dtype) * std::max(largest, 1e-3);
+  for (size_t i = 0; i < a.size(); ++i) {
+    // Beyond the finite numbers the order of operations decides between infinity and NaN.
+    if (a[i] == b[i] || (!std::isfinite(a[i]) && !std::isfinite(b[i]))) continue;
+    if (std::abs(a[i]) > kHuge && !std::isfinite(b[i])) continue;
+    if (!(std::abs(a[i] - b[i]) <= allowed))
+      return fmt::format("element {} is {} instead of {}", i, b[i], a[i]);
+  }
+  return std::nullopt;
+}
+
+constexpr double kShift = 2e-6;
+
+void shift(const MutableView& view, RandomSource& random) {
+  if (!is_float(view.dtype) || view.count() == 0) return;
+  std::vector<double> list(static_cast<size_t>(view.count()));
+  load<double>(view, list);
+  // A step of the type at least, or small floats would round the change away.
+  const double step = std::max(kShift, tolerance_of(view.dtype) / 10);
+  double largest = 0;
+  for (const double x : list)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  for (double& x : list)
+    if (std::isfinite(x))
+      x += (random.unit() - 0.5) * 2 * step * (std::abs(x) + (x != 0 ? 0.1 * largest : 0.0));
+  store<double>(view, list);
+}
+
+Value shifted(const Value& value, RandomSource& random) {
+  Buffer buffer = Buffer::allocate(value.data.size());
+  if (!value.data.empty())
+    std::copy(value.data.bytes().begin(), value.data.bytes().end(), buffer.data());
+  shift(MutableView{value.dtype, value.shape, buffer.data(), nullptr}, random);
+  return Value(value.dtype, value.shape, std::move(buffer).to_blob());
+}
+
+Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value> inputs,
+                                       uint64_t seed) {
+  RandomSource random(seed);
+  std::unique_ptr<Graph> changed = graph.clone();
+  for (Tensor* tensor : changed->tensors()) {
+    if (!tensor->is_constant() || !is_float(tensor->dtype())) continue;
+    const Value value(tensor->dtype(), tensor->shape()->sizes(), tensor->data());
+    changed->set_constant_data(tensor, tensor->type(), shifted(value, random).data);
+  }
+  std::vector<Value> values;
+  std::vector<ConstView> views;
+  std::vector<TensorType> types;
+  for (const Value& value : inputs) values.push_back(shifted(value, random));
+  for (size_t i = 0; i < values.size(); ++i) {
+    views.push_back(values[i].view());
+    TensorType type = values[i].type();
+    type.quant = graph.inputs()[i]->type().quant;
+    types.push_back(std::move(type));
+  }
+  ExecutorOptions options;
+  options.reference = true;
+  options.editor = [&](const Tensor&, const MutableView& view) { shift(view, random); };
+  EC_TRY(const std::unique_ptr<Executor> executor,
+         Executor::create(*changed, types, options, std::make_shared<kernels::ThreadPool>(1)));
+  return executor->run(views);
+}
+
+}  // namespace
+
+Result<std::vector<Value>> run_graph(const Graph& graph, std::span<const Value> inputs,
+                                     bool reference) {
+  SessionOptions options;
+  options.reference = reference;
+  EC_TRY(const std::unique_ptr<Session> session, Session::create(graph.clone(), options));
+  std::vector<NamedValue> named;
+  for (size_t i = 0; i < inputs.size() && i < session->inputs().size(); ++i)
+    named.push_back({session->inputs()[i].name, inputs[i]});
+  return session->run(named);
+}
+
+std::optional<std::string> difference(std::span<const Value> wanted, std::span<const Value> got) {
+  if (wanted.size() != got.size())
+    return fmt::format("{} outputs instead of {}", got.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].dtype != got[i].dtype || wanted[i].shape != got[i].shape)
+      return fmt::format("output {} is {} instead of {}", i, got[i].type().text(),
+                         wanted[i].type().text());
+    if (!is_float(wanted[i].dtype)) {
+      if (!(wanted[i].data == got[i].data))
+        return fmt::format("output {} has other {} numbers", i, dtype_name(wanted[i].dtype));
+    } else if (auto text = float_difference(wanted[i], got[i])) {
+      return fmt::format("output {}: {}", i, *text);
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_fragile(const Graph& graph, std::span<const Value> inputs, std::span<const Value> wanted) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const Result<std::vector<Value>> other = run_shifted(graph, inputs, seed);
+    if (!other.ok() || difference(wanted, *other)) return true;
+  }
+  return false;
+}
+
+}  // namespace ec::fuzz

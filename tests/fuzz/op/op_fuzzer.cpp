@@ -1,0 +1,195 @@
+// Models made from the op table, through every phase of the compiler.
+//
+//   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file] [--ops PATTERN] [--jobs N]
+//             [--seconds N] [--report FILE.json] [--quiet]
+//   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--print]
+//
+// A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
+// debugger, and prints it as text.
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "fuzz/op/workers.h"
+#include "ir/text.h"
+#include "ops/op_def.h"
+#include "support/strings.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EC_ADDRESS_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(EC_ADDRESS_SANITIZER)
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  // Memory that is refused is an error which the program tells. Workers end without cleaning up.
+  return "allocator_may_return_null=1:max_allocation_size_mb=4096:quarantine_size_mb=16:detect_"
+         "leaks=0";
+}
+#endif
+
+namespace ec::fuzz {
+namespace {
+
+struct Arguments {
+  RunOptions run;
+  std::optional<uint64_t> replay;
+  std::string report;
+  bool print_only = false;
+};
+
+bool parse(int argc, char** argv, Arguments& arguments) {
+  arguments.run.verbose = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--quiet") {
+      arguments.run.verbose = false;
+      continue;
+    }
+    if (name == "--print") {
+      arguments.print_only = true;
+      continue;
+    }
+    if (i + 1 >= argc) return false;
+    const std::string value = argv[++i];
+    const std::optional<int64_t> number = parse_int(value);
+    if (name == "--level") {
+      for (size_t l = 0; l < 4; ++l)
+        if (kLevelNames[l] == value) arguments.run.generate.level = static_cast<Level>(l);
+      if (!arguments.run.generate.level) return false;
+    } else if (name == "--ops") {
+      for (const OpDef* def : all_ops())
+        if (fnmatch(value.c_str(), std::string(def->name).c_str(), 0) == 0)
+          arguments.run.generate.subjects.push_back(def->kind);
+      if (arguments.run.generate.subjects.empty()) return false;
+    } else if (name == "--report") {
+      arguments.report = value;
+    } else if (!number || *number < 0) {
+      return false;
+    } else if (name == "--seed") {
+      arguments.run.seed = static_cast<uint64_t>(*number);
+    } else if (name == "--count") {
+      arguments.run.count = static_cast<uint64_t>(*number);
+    } else if (name == "--seconds") {
+      arguments.run.seconds = static_cast<double>(*number);
+    } else if (name == "--jobs") {
+      arguments.run.jobs = static_cast<int>(std::clamp<int64_t>(*number, 1, 64));
+    } else if (name == "--replay") {
+      arguments.replay = static_cast<uint64_t>(*number);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int replay(const Arguments& arguments) {
+  const Model model = generate(*arguments.replay, arguments.run.generate);
+  if (model.graph != nullptr) {
+    std::printf("%s\n", print(*model.graph).c_str());
+    for (size_t i = 0; i < model.inputs.size(); ++i)
+      std::printf("// input %s: %s\n", model.graph->inputs()[i]->name().c_str(),
+                  model.inputs[i].type().text().c_str());
+  } else {
+    std::ofstream("fuzz.onnx", std::ios::binary) << model.file;
+    std::printf("// about %s, written to fuzz.onnx\n", model.file_subject.c_str());
+  }
+  std::fflush(stdout);
+  if (arguments.print_only) return 0;
+  int finds = 0;
+  StageHooks hooks;
+  hooks.begin = [](std::string_view stage) {
+    std::printf("stage: %s\n", std::string(stage).c_str());
+    std::fflush(stdout);
+  };
+  hooks.found = [&](const Find& find) {
+    ++finds;
+    std::printf("FIND %s: %s: %s\n", find.stage.c_str(), find.kind.c_str(), find.text.c_str());
+  };
+  run_stages(default_registry(), model, *arguments.replay, hooks);
+  return finds == 0 ? 0 : 1;
+}
+
+// Finds that are one fault: the same stage and words, whatever the numbers.
+std::string signature(const SeedFind& find) {
+  std::string text = find.find.stage + "|" + find.find.kind + "|";
+  for (const char c : find.find.text) {
+    const bool digit = (c >= '0' && c <= '9') || c == '-' || c == '.';
+    if (!digit)
+      text += c;
+    else if (text.back() != '#')
+      text += '#';
+  }
+  return text;
+}
+
+nlohmann::json as_json(const RunFigures& figures) {
+  nlohmann::json json = {
+      {"models", figures.models}, {"seconds", figures.seconds}, {"restarts", figures.restarts}};
+  for (size_t i = 0; i < 4; ++i) json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
+  for (const auto& [name, op] : figures.by_op)
+    json["ops"][name] = {{"models", op.models}, {"tried", op.tried}, {"taken", op.taken}};
+  json["finds"] = nlohmann::json::array();
+  for (const SeedFind& find : figures.finds)
+    json["finds"].push_back({{"seed", find.seed},
+                             {"about", find.subject},
+                             {"stage", find.find.stage},
+                             {"kind", find.find.kind},
+                             {"text", find.find.text}});
+  return json;
+}
+
+int run(const Arguments& arguments) {
+  const RunFigures figures = run_models(arguments.run);
+  if (!arguments.report.empty())
+    std::ofstream(arguments.report)
+        << as_json(figures).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  uint64_t tried = 0, taken = 0, without = 0;
+  for (const auto& [name, op] : figures.by_op) {
+    tried += op.tried;
+    taken += op.taken;
+    without += op.taken == 0 ? 1 : 0;
+  }
+  std::printf(
+      "%llu models in %.1f s (%.0f a second); %llu of %llu operations legal; %llu ops never; %llu "
+      "restarts\n",
+      static_cast<unsigned long long>(figures.models), figures.seconds,
+      static_cast<double>(figures.models) / figures.seconds, static_cast<unsigned long long>(taken),
+      static_cast<unsigned long long>(tried), static_cast<unsigned long long>(without),
+      static_cast<unsigned long long>(figures.restarts));
+  std::map<std::string, std::pair<size_t, const SeedFind*>> groups;
+  for (const SeedFind& find : figures.finds) {
+    auto& [count, first] = groups[signature(find)];
+    ++count;
+    if (first == nullptr || find.seed < first->seed) first = &find;
+  }
+  for (const auto& [text, group] : groups)
+    std::printf("%zu x seed %llu about %s: %s: %s: %s\n", group.first,
+                static_cast<unsigned long long>(group.second->seed), group.second->subject.c_str(),
+                group.second->find.stage.c_str(), group.second->find.kind.c_str(),
+                group.second->find.text.c_str());
+  return figures.finds.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ec::fuzz
+
+int main(int argc, char** argv) {
+  ec::fuzz::Arguments arguments;
+  if (!ec::fuzz::parse(argc, argv, arguments)) {
+    std::fprintf(
+        stderr,
+        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file] [--ops PATTERN] "
+        "[--jobs N] [--report FILE] [--quiet] [--replay SEED [--print]]\n");
+    return 2;
+  }
+  return arguments.replay ? ec::fuzz::replay(arguments) : ec::fuzz::run(arguments);
+}

@@ -1,0 +1,331 @@
+#include "fuzz/op/stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "driver/compilation.h"
+#include "driver/jobs.h"
+#include "fuzz/op/compare.h"
+#include "fuzz/op/random_source.h"
+#include "ir/text.h"
+#include "ops/op_def.h"
+#include "ops/strided_copy.h"
+#include "writer/onnx/onnx.h"
+
+namespace ec::fuzz {
+namespace {
+
+// Larger tensors are left to the limits on memory; running them would only measure the machine.
+constexpr int64_t kMostBytes = int64_t{1} << 22;
+
+// Kinds that no model may cause.
+bool is_fault(Code code) { return code == Code::Internal || code == Code::SelfCheckFailed; }
+
+std::string text_of(const Error& error) {
+  return fmt::format("{} {}", code_id(error.code()), error.message());
+}
+
+bool is_runnable(const Graph& graph) {
+  for (const Tensor* tensor : graph.tensors()) {
+    const auto bytes = tensor->type().num_bytes();
+    if (tensor->type().is_static() && (!bytes || *bytes > kMostBytes)) return false;
+  }
+  return true;
+}
+
+bool has_random(const Graph& graph) {
+  for (const Operation* op : graph.topological()) {
+    if (op->def().traits.random) return true;
+    for (const auto& body : op->bodies())
+      if (has_random(*body)) return true;
+  }
+  return false;
+}
+
+// Channels from the second to the last place.
+Value channels_last(const Value& value) {
+  if (value.shape.size() < 3) return value;
+  std::vector<int64_t> shape(value.shape);
+  std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  std::vector<int64_t> plain(shape.size(), 1), from(shape.size(), 1), to(shape.size(), 1);
+  for (size_t d = shape.size() - 1; d-- > 0;) {
+    plain[d] = plain[d + 1] * value.shape[d + 1];
+    to[d] = to[d + 1] * shape[d + 1];
+  }
+  from = plain;
+  std::rotate(from.begin() + 1, from.begin() + 2, from.end());
+  Buffer buffer = Buffer::allocate(value.data.size());
+  if (!value.data.empty())
+    strided_copy(buffer.data(), to, value.data.bytes().data(), from, shape,
+                 element_size(value.dtype));
+  return Value(value.dtype, shape, std::move(buffer).to_blob());
+}
+
+class Stages {
+ public:
+  Stages(const Registry& registry, const Model& model, uint64_t seed, const StageHooks& hooks)
+      : registry_(registry), model_(model), random_(seed ^ 0x5EED), hooks_(hooks) {}
+
+  void run() {
+    if (model_.graph == nullptr) return run_file();
+    begin("verify");
+    for (const Diagnostic& fault : verify(*model_.graph)) {
+      // Inference sees one operation; that a state is read and written once is a rule of the graph.
+      if (model_.level == Level::Legal) find("invalid", fault.message);
+      return;
+    }
+    runnable_ = is_runnable(*model_.graph);
+    random_results_ = has_random(*model_.graph);
+    if (runnable_) {
+      begin("run-reference");
+      reference_ = run_graph(*model_.graph, model_.inputs, true);
+      if (!reference_->ok() && is_fault(reference_->error().code()))
+        find("internal", text_of(reference_->error()));
+      run_fast();
+    }
+    round_trip_ecir(*model_.graph, "ecir");
+    round_trip_onnx(*model_.graph, "onnx");
+    optimise();
+    for (const Backend* backend : registry_.backends()) compile(*backend, "");
+    // One strategy on one target: quantisation takes longer than all the rest.
+    if (random_.chance(20)) {
+      const auto strategies = registry_.strategies();
+      const auto backends = registry_.backends();
+      const Backend& backend = *backends[random_.index(backends.size())];
+      compile(backend, std::string(strategies[random_.index(strategies.size())]->name));
+    }
+  }
+
+ private:
+  void begin(std::string stage) {
+    stage_ = std::move(stage);
+    hooks_.begin(stage_);
+  }
+  void find(std::string kind, std::string text) {
+    hooks_.found({stage_, std::move(kind), std::move(text)});
+  }
+
+  // Results of another form of the model against the reference. `must_run`: a refusal is a find.
+  void compare(const Result<std::vector<Value>>& got, bool must_run,
+               std::span<const std::string> layouts = {}) {
+    if (!got.ok()) {
+      if (is_fault(got.error().code()))
+        find("internal", text_of(got.error()));
+      else if (must_run && reference_ && reference_->ok() &&
+               got.error().code() != Code::OutOfMemory)
+        find("refused", text_of(got.error()));
+      return;
+    }
+    if (!reference_ || !reference_->ok() || random_results_) return;
+    std::vector<Value> wanted = **reference_;
+    for (size_t i = 0; i < wanted.size() && i < layouts.size(); ++i)
+      if (layouts[i] == "nhwc") wanted[i] = channels_last(wanted[i]);
+    const auto text = difference(wanted, *got);
+    if (!text) return;
+    if (!fragile_) fragile_ = is_fragile(*model_.graph, model_.inputs, **reference_);
+    if (!*fragile_) find("differs", *text);
+  }
+
+  void run_fast() {
+    begin("run-fast");
+    const Result<std::vector<Value>> fast = run_graph(*model_.graph, model_.inputs, false);
+    compare(fast, true);
+    if (fast.ok() && !reference_->ok() && reference_->error().code() != Code::OutOfMemory)
+      find("accepted", "the reference says: " + text_of(reference_->error()));
+  }
+
+  void round_trip_ecir(const Graph& graph, std::string stage) {
+    begin("write " + stage);
+    const std::vector<Blob> parts = encode_ecir(graph);
+    begin("read " + stage);
+    const Result<std::unique_ptr<Graph>> read = read_ecir(Blob::joined(parts));
+    if (!read.ok()) return find("unreadable", text_of(read.error()));
+    // By the text: an attribute may be NaN.
+    if (!(**read == graph) && print(**read) != print(graph))
+      find("differs", "the graph that was read is not the one written");
+  }
+
+  void round_trip_onnx(const Graph& graph, std::string stage) {
+    begin("write " + stage);
+    const Result<OnnxFiles> files = encode_onnx(graph, "x.data");
+    if (!files.ok()) {
+      if (is_fault(files.error().code())) find("internal", text_of(files.error()));
+      return;
+    }
+    onnx_ = Blob::joined(files->model);
+    begin("read " + stage);
+    const std::unique_ptr<Graph> read = import(ModelRef("fuzz.onnx", onnx_), true);
+    if (read == nullptr || !runnable_) return;
+    begin("run " + stage);
+    run_imported(*read);
+  }
+
+  // Inputs that nothing reads may be gone: values go by name.
+  void run_imported(const Graph& read, std::span<const std::string> layouts = {}) {
+    std::vector<Value> inputs;
+    for (const Tensor* input : read.inputs()) {
+      const auto& own = model_.graph->inputs();
+      const auto same = std::find_if(own.begin(), own.end(),
+                                     [&](const Tensor* t) { return t->name() == input->name(); });
+      if (same == own.end()) return find("differs", "an input of another name: " + input->name());
+      Value value = model_.inputs[static_cast<size_t>(same - own.begin())];
+      const auto layout = read.metadata().find("layout.input." + input->name());
+      const bool last = layout != read.metadata().end() && layout->second == "nhwc";
+      inputs.push_back(last ? channels_last(value) : value);
+    }
+    compare(run_graph(read, inputs, false), true, layouts);
+  }
+
+  std::unique_ptr<Graph> import(const ModelRef& ref, bool must_load) {
+    DiagnosticSink sink;
+    Result<Compilation> c = Compilation::create(registry_, Verb::Optimize, {&ref, 1}, {}, sink);
+    const Status status = c.ok() ? c->run("import") : Status(std::move(c).error());
+    if (status.ok()) return std::move(c->models().front().graph);
+    if (is_fault(status.error().code()))
+      find("internal", text_of(status.error()));
+    else if (must_load)
+      find("unreadable", text_of(status.error()));
+    return nullptr;
+  }
+
+  ModelRef as_given() const {
+    return ModelRef("fuzz", std::shared_ptr<const Graph>(model_.graph.get(), [](const Graph*) {}));
+  }
+
+  void optimise() {
+    begin("optimise");
+    const ModelRef ref = as_given();
+    DiagnosticSink sink;
+    Result<Compilation> c = Compilation::create(registry_, Verb::Optimize, {&ref, 1}, {}, sink);
+    const Status status = c.ok() ? c->run() : Status(std::move(c).error());
+    if (!status.ok()) {
+      // A model that can be run can be optimised.
+      if (is_fault(status.error().code()))
+        find("internal", text_of(status.error()));
+      else if (reference_ && reference_->ok())
+        find("refused", text_of(status.error()));
+      return;
+    }
+    const Graph& graph = *c->models().front().graph;
+    begin("verify optimised");
+    for (const Diagnostic& fault : verify(graph)) return find("invalid", fault.message);
+    if (runnable_ && is_runnable(graph)) {
+      begin("run optimised");
+      run_imported(graph);
+    }
+    round_trip_ecir(graph, "optimised ecir");
+    if (random_.chance(50)) round_trip_onnx(graph, "optimised onnx");
+  }
+
+  void compile(const Backend& backend, const std::string& strategy) {
+    const std::string target(backend.info().name);
+    begin("compile " + target + (strategy.empty() ? "" : " " + strategy));
+    Options options{{"target", target}};
+    if (!strategy.empty()) options.set("quantize", strategy);
+    const bool samples = strategy == "ptq" || strategy == "a16w8";
+    if (samples) {
+      options.set("calibration-data", std::string("random"));
+      options.set("calibration-samples", int64_t{2});
+    }
+    const bool from_file = !onnx_.empty() && random_.chance(30);
+    const ModelRef ref = from_file ? ModelRef("fuzz.onnx", onnx_) : as_given();
+    DiagnosticSink sink;
+    Result<Compilation> c = Compilation::create(registry_, Verb::Compile, {&ref, 1}, options, sink);
+    const Status status = c.ok() ? c->run("self-check") : Status(std::move(c).error());
+    if (!status.ok()) {
+      if (is_fault(status.error().code())) report_fault(status.error());
+      return;
+    }
+    const Graph* graph = c->models().front().graph.get();
+    if (graph == nullptr) return;
+    begin("verify for " + target);
+    for (const Diagnostic& fault : verify(*graph)) return find("invalid", fault.message);
+    if (!strategy.empty() || !runnable_ || !is_runnable(*graph)) return;
+    if (std::any_of(graph->inputs().begin(), graph->inputs().end(),
+                    [](const Tensor* t) { return !t->type().is_static(); }))
+      return;
+    if (!same_sizes(*graph)) return;
+    begin("run for " + target);
+    std::vector<std::string> layouts;
+    for (const std::string& name : graph->output_names()) {
+      const auto found = graph->metadata().find("layout.output." + name);
+      layouts.push_back(found == graph->metadata().end() ? "" : found->second);
+    }
+    run_imported(*graph, layouts);
+  }
+
+  // A batch that was open is 1 in a compiled model: other values than those of the reference.
+  bool same_sizes(const Graph& graph) const {
+    for (const Tensor* input : graph.inputs()) {
+      const Tensor* own = model_.graph->find_tensor(input->name());
+      if (own == nullptr || !own->is_input()) return true;
+      if (!own->type().is_static()) return false;
+    }
+    return true;
+  }
+
+  // The self-check compares by the numbers: what rounding explains is no fault.
+  void report_fault(const Error& error) {
+    const bool numbers = error.message().find("differs by") != std::string::npos ||
+                         error.message().find("other integers") != std::string::npos;
+    if (numbers && random_results_) return;
+    if (numbers && reference_ && reference_->ok()) {
+      if (!fragile_) fragile_ = is_fragile(*model_.graph, model_.inputs, **reference_);
+      if (*fragile_) return;
+    }
+    find("internal", text_of(error));
+  }
+
+  void run_file() {
+    const ModelRef ref("fuzz.onnx", Blob::copy_of(std::span<const char>(model_.file)));
+    begin("import file");
+    const std::unique_ptr<Graph> graph = import(ref, false);
+    if (graph == nullptr) return;
+    begin("verify file");
+    for (const Diagnostic& fault : verify(*graph)) return find("invalid", fault.message);
+    round_trip_ecir(*graph, "file's ecir");
+    for (const Backend* backend : registry_.backends()) {
+      begin("check file for " + std::string(backend->info().name));
+      DiagnosticSink sink;
+      const auto report =
+          check_model(registry_, ref, {{"target", std::string(backend->info().name)}}, sink);
+      if (!report.ok() && is_fault(report.error().code()))
+        find("internal", text_of(report.error()));
+    }
+    if (!is_runnable(*graph)) return;
+    begin("open file");
+    DiagnosticSink sink;
+    Result<OpenedSession> opened = open_session(registry_, ref, Verb::Run, {}, sink);
+    if (!opened.ok()) {
+      if (is_fault(opened.error().code())) find("internal", text_of(opened.error()));
+      return;
+    }
+    const Result<std::vector<NamedValue>> inputs = opened->session->random_inputs(1);
+    if (!inputs.ok()) return;
+    begin("run file");
+    const Result<std::vector<Value>> results = opened->session->run(*inputs);
+    if (!results.ok() && is_fault(results.error().code()))
+      find("internal", text_of(results.error()));
+  }
+
+  const Registry& registry_;
+  const Model& model_;
+  RandomSource random_;
+  const StageHooks& hooks_;
+  std::string stage_;
+  bool runnable_ = false, random_results_ = false;
+  std::optional<Result<std::vector<Value>>> reference_;
+  std::optional<bool> fragile_;
+  Blob onnx_;
+};
+
+}  // namespace
+
+void run_stages(const Registry& registry, const Model& model, uint64_t seed,
+                const StageHooks& hooks) {
+  Stages(registry, model, seed, hooks).run();
+}
+
+}  // namespace ec::fuzz
