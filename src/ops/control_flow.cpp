@@ -207,7 +207,7 @@ Status stack_results(KernelContext& ctx, size_t i, const std::vector<Value>& par
   return {};
 }
 
-// What an iteration takes beside the operations of its body, in the operations of ops/work.h.
+// What an iteration takes beside the operations of its body, in the operations of analysis/work.h.
 constexpr uint64_t kIterationWork = 1000;
 // Memory of a small value beside its elements: alignment and what keeps it alive.
 constexpr size_t kBlobOverhead = 128;

@@ -128,7 +128,7 @@ class Sequence {
   std::vector<int64_t> entry_shape_;
 };
 
-// What an iteration takes beside the operations of its body, in the operations of ops/work.h.
+// What an iteration takes beside the operations of its body, in the operations of analysis/work.h.
 constexpr int64_t kIterationWork = 1000;
 
 class ScanRun {

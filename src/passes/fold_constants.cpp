@@ -1,8 +1,8 @@
 // fold-constants: computes what depends on constants only, with the reference kernels.
 #include <algorithm>
 
+#include "analysis/work.h"
 #include "ops/kernel.h"
-#include "ops/work.h"
 #include "passes/folding.h"
 #include "passes/registry.h"
 #include "passes/rewriter.h"

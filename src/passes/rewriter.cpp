@@ -4,9 +4,9 @@
 #include <array>
 #include <cassert>
 
+#include "analysis/work.h"
 #include "ops/kernel.h"
 #include "ops/op_def.h"
-#include "ops/work.h"
 #include "passes/settle.h"
 #include "support/budget.h"
 

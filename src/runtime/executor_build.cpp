@@ -1,9 +1,9 @@
 // Building an executor: inference with fixed input shapes, folding, kernels, storage.
 #include "analysis/alias_sets.h"
 #include "analysis/liveness.h"
+#include "analysis/work.h"
 #include "ops/infer.h"
 #include "ops/stop.h"
-#include "ops/work.h"
 #include "runtime/program.h"
 
 namespace ec {
@@ -14,7 +14,7 @@ namespace {
 // at run time than kept.
 constexpr size_t kFoldLimit = size_t{16} << 20;
 // All of them together beyond what the model's own constants justify, in bytes and in the
-// operations of ops/work.h; small ones are always computed, since sizes depend on them.
+// operations of analysis/work.h; small ones are always computed, since sizes depend on them.
 constexpr size_t kMostFolded = size_t{64} << 20, kSmallBytes = 4096;
 constexpr uint64_t kMostFoldWork = 250'000'000, kSmallWork = 1 << 16;
 // How much faster than the reference kernels the others are, at least.

@@ -1,10 +1,10 @@
-#include "ops/work.h"
+#include "analysis/work.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/costs.h"
 #include "ops/attrs.h"
-#include "ops/macs.h"
 #include "support/budget.h"
 
 namespace ec {
