@@ -60,7 +60,7 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
       sink_(&sink),
       budget_(Budget::for_file(file.size())),
       external_(path),
-      max_operations_(max_operations(file.size())) {}
+      max_operations_(max_expanded_operations(file.size())) {}
 
 void Importer::report(Error error) {
   if (++errors_ >= kMaxImportErrors) stopped_ = true;

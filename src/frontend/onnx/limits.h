@@ -11,8 +11,10 @@ inline constexpr size_t kMaxImportErrors = 200;
 // A sparse tensor is stored densely up to this size.
 inline constexpr size_t kMaxDenseBytes = size_t{256} << 20;
 
-// Operations that a file of this size may become. A node takes about a hundred bytes in real files;
-// the constant leaves room for functions that are called often.
-inline constexpr size_t max_operations(size_t file_size) { return 60'000 + file_size / 64; }
+// Operations that a file of this size may become, beside those that its main graph lists. The
+// constant leaves room for functions that are called often.
+inline constexpr size_t max_expanded_operations(size_t file_size) {
+  return 60'000 + file_size / 16;
+}
 
 }  // namespace ec::onnx
