@@ -11,8 +11,13 @@
 namespace ec {
 
 void Location::merge(const Location& other) {
-  for (const std::string& node : other.nodes)
+  // A merge beyond this keeps the first names: a hundred thousand equal operations that become one
+  // would else cost billions of comparisons.
+  constexpr size_t kMaxNodes = 256;
+  for (const std::string& node : other.nodes) {
+    if (nodes.size() >= kMaxNodes) break;
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  }
   if (op_type.empty()) op_type = other.op_type;
 }
 
@@ -214,9 +219,14 @@ void Graph::add_use(Operation* op, uint32_t index) {
 void Graph::remove_use(Operation* op, uint32_t index) {
   Tensor* tensor = op->inputs_[index];
   if (tensor == nullptr) return;
-  const auto it = std::find(tensor->uses_.begin(), tensor->uses_.end(), Use{op, index});
-  assert(it != tensor->uses_.end());
-  tensor->uses_.erase(it);
+  // From both ends: walks over a graph, forward or backward, remove uses near one of them.
+  std::vector<Use>& uses = tensor->uses_;
+  const Use use{op, index};
+  size_t front = 0, back = uses.size();
+  while (front < back && uses[front] != use && uses[back - 1] != use) ++front, --back;
+  assert(front < uses.size());
+  const size_t at = uses[front] == use ? front : back - 1;
+  uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 void Graph::set_operand(Operation* op, size_t index, Tensor* tensor) {

@@ -49,6 +49,7 @@ class CommonSubexpressions : public Pass {
     PassStats stats;
     merge_constants(graph, stats);
     std::unordered_map<uint64_t, std::vector<Operation*>> known;
+    std::vector<Operation*> merged;
     // Producers first: operands are already merged when their readers are compared.
     for (Operation* op : graph.topological()) {
       ++stats.visits;
@@ -63,10 +64,12 @@ class CommonSubexpressions : public Pass {
       for (size_t i = 0; i < op->outputs().size(); ++i)
         graph.replace_all_uses(op->output(i), (*same)->output(i));
       graph.merge_location(*same, op->location());
-      graph.erase(op);
+      merged.push_back(op);
       stats.count("operations");
       ++stats.changes;
     }
+    // The last first: they stand at the end of the use lists of what they read, which may be long.
+    for (auto it = merged.rbegin(); it != merged.rend(); ++it) graph.erase(*it);
     return stats;
   }
 

@@ -43,6 +43,22 @@ Tensor* add(Graph& graph, OpKind kind, std::vector<Tensor*> inputs, Attrs attrs 
   return *result;
 }
 
+// The time that building takes is linear; what can be counted is that every operation is one step
+// and that memory does not grow with them.
+TEST(Executor, FiftyThousandStepsShareOneBuffer) {
+  constexpr size_t kBlocks = 25'000;
+  Graph graph("long");
+  Tensor* t = graph.add_input("x", f32({64}));
+  for (size_t i = 0; i < kBlocks; ++i)
+    t = add(graph, OpKind::Add, {t, add(graph, OpKind::Tanh, {t})});
+  graph.add_output("y", t);
+  auto executor = Executor::create(graph, std::vector<TensorType>{f32({64})}, {},
+                                   std::make_shared<kernels::ThreadPool>(1));
+  ASSERT_TRUE(executor.ok());
+  EXPECT_EQ((*executor)->timings().size(), 2 * kBlocks);
+  EXPECT_LE((*executor)->memory().arena_bytes, 2U * 64 * 4);
+}
+
 TEST(Executor, LongChainReusesMemory) {
   Graph graph("chain");
   Tensor* x = graph.add_input("x", f32({64, 64}));

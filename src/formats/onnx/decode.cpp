@@ -27,10 +27,15 @@ OpsetId read_opset(Bytes message) {
 
 struct NodeCounts {
   size_t nodes = 0, names = 0, attributes = 0;
+  size_t whole = 0;  // nodes that are long enough to have an operator, an operand and a result
 };
+
+// Operator, operand and result with the names that a large graph needs.
+constexpr size_t kWholeNodeBytes = 16;
 
 void count_node(Bytes message, NodeCounts& counts) {
   ++counts.nodes;
+  if (message.size() >= kWholeNodeBytes) ++counts.whole;
   for (Reader r(message); r.next(); r.skip()) {
     if (!r.is_message()) continue;
     if (r.tag() == field::node::kInput || r.tag() == field::node::kOutput) ++counts.names;
@@ -40,8 +45,12 @@ void count_node(Bytes message, NodeCounts& counts) {
 
 // Nodes are read in two walks: the first counts, so that the second fills lists that never move.
 Status reserve(NodeList& list, const NodeCounts& counts, Budget& budget) {
-  EC_CHECK_OK(budget.charge(counts.nodes, sizeof(Node)));
-  EC_CHECK_OK(budget.charge(counts.names, sizeof(std::string_view)));
+  // A whole node with its operands and results is free: the graph that it becomes takes ten times
+  // as much, and a model may have a million of them.
+  EC_CHECK_OK(budget.charge(counts.nodes - counts.whole, sizeof(Node)));
+  const size_t free_names = 3 * counts.whole;
+  EC_CHECK_OK(
+      budget.charge(counts.names - std::min(counts.names, free_names), sizeof(std::string_view)));
   EC_CHECK_OK(budget.charge(counts.attributes, sizeof(Attribute)));
   list.nodes.reserve(counts.nodes);
   list.names.reserve(counts.names);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/input_shapes.h"
+#include "frontend/limits.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/order.h"
@@ -67,6 +68,9 @@ std::unique_ptr<ec::Graph> Importer::import_main(const Frame& frame) {
     report(std::move(decoded).error());
     return graph;
   }
+  const size_t listed = decoded->list.nodes.size() + decoded->initializers.size() +
+                        decoded->sparse_initializers.size();
+  max_operations_ = std::min(max_operations_ + listed, kMaxModelOperations);
   if (!decoded->name.empty()) graph->set_name(std::string(decoded->name));
   Scope scope(*graph, nullptr);
   scope.set_declared(&*decoded);

@@ -1,6 +1,7 @@
 // Nodes: finding the row of the table or the local function, checking arity, running the converter.
 #include <algorithm>
 
+#include "frontend/limits.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/node_context.h"
@@ -76,9 +77,14 @@ void Importer::poison_outputs(const Node& node, Scope& scope) {
 bool Importer::count_operation(const Location& location) {
   if (++operations_ <= max_operations_) return true;
   if (!stopped_)
-    report_lasting(Error(Code::TooLarge, "the model expands to more than " +
-                                             std::to_string(max_operations_) + " operations")
-                       .node(std::string(location.name()), location.op_type));
+    report_lasting(
+        Error(Code::TooLarge, "the model expands to more than " + std::to_string(max_operations_) +
+                                  " operations and constants")
+            .node(std::string(location.name()), location.op_type)
+            .hint(max_operations_ == kMaxModelOperations
+                      ? "no larger graphs are read: split the model"
+                      : "functions and nested graphs repeat themselves beyond what a file of this "
+                        "size needs: export the model again"));
   stopped_ = true;
   return false;
 }

@@ -61,7 +61,7 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
       budget_(Budget::for_file(file.size())),
       external_(path),
       tensors_(file, &external_),
-      max_operations_(max_operations(file.size())) {}
+      max_operations_(max_expanded_operations(file.size())) {}
 
 void Importer::report(Error error) {
   if (++errors_ >= kMaxImportErrors) stopped_ = true;

@@ -1,8 +1,11 @@
 // Bounds on what an archive may ask for. Real models stay far below; hostile ones must not win.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "frontend/limits.h"
 
 namespace ec::torch::script {
 
@@ -13,7 +16,9 @@ inline constexpr int kMaxCalls = 150;
 // Statements that run at all: loops are unrolled, so this bounds them, too.
 inline constexpr int64_t kMaxSteps = 1'000'000;
 // Operations that the program may become.
-inline constexpr size_t max_operations(size_t file_size) { return 100'000 + file_size / 16; }
+inline constexpr size_t max_operations(size_t file_size) {
+  return std::min(100'000 + file_size / 16, kMaxModelOperations);
+}
 // Items of a list that a program builds, characters of a text.
 inline constexpr size_t kMaxItems = 1'000'000;
 
