@@ -32,8 +32,7 @@ Report run_job(Verb verb, const ModelRef& model, const py::dict& keywords, const
   check_or_throw(check_report_files(files));
   return run_interruptible([&] {
     DiagnosticSink sink;
-    Result<Report> result = job(options, sink);
-    Report report = value_or_fail(std::move(result), sink, model.name, options.text("target"));
+    Report report = value_or_fail(job(options, sink), sink, model.name, options.text("target"));
     if (!files.empty()) check_or_throw(write_report_files(files, file_text(report)));
     return report;
   });
@@ -47,7 +46,7 @@ py::object compile(const std::vector<ModelRef>& models, const py::dict& keywords
       });
   py::list list;
   for (const CompileReport& report : reports) list.append(report_to_python(report));
-  return std::move(list);
+  return list;
 }
 
 // A job on one model.

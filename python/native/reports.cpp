@@ -50,14 +50,14 @@ template <class T>
 py::object list_to_python(const std::vector<T>& values) {
   py::list list;
   for (const T& value : values) list.append(value_to_python(value));
-  return std::move(list);
+  return list;
 }
 
 template <class T>
 py::object map_to_python(const T& entries) {
   py::dict dict;
   for (const auto& [key, value] : entries) dict[text_to_python(key)] = value_to_python(value);
-  return std::move(dict);
+  return dict;
 }
 
 py::object dims_to_python(const report::Dims& value) {
@@ -67,7 +67,7 @@ py::object dims_to_python(const report::Dims& value) {
     const std::optional<int64_t> size = parse_int(dim);
     list.append(size ? py::object(py::int_(*size)) : text_to_python(dim));
   }
-  return std::move(list);
+  return list;
 }
 
 template <class T>

@@ -98,6 +98,7 @@ def test_other_threads_run_on(model):
         session = InferenceSession({str(model)!r})
         thread = threading.Thread(target=lambda: session.run({{"x": np.ones(2, np.float32)}}), daemon=True)
         thread.start()
+        print("running", flush=True)
         try:
             thread.join()
         except KeyboardInterrupt:
@@ -105,7 +106,8 @@ def test_other_threads_run_on(model):
             import os; os._exit(0)
     """)
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    assert process.stdout.readline() == "running\n"
+    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=10)
     assert out == "stopped\n"

@@ -208,7 +208,8 @@ Status stack_results(KernelContext& ctx, size_t i, const std::vector<Value>& par
 }
 
 // What an iteration takes beside the operations of its body, in the operations of analysis/work.h.
-constexpr uint64_t kIterationWork = 1000;
+constexpr uint64_t kIterationWork = 3000;
+constexpr uint64_t kBytesCopied = 2;  // in one of those operations
 // Memory of a small value beside its elements: alignment and what keeps it alive.
 constexpr size_t kBlobOverhead = 128;
 
@@ -234,7 +235,7 @@ class LoopRun {
     }
     for (int64_t iteration = 0; condition && iteration < trip_count; ++iteration) {
       // A body may be empty: then nothing else counts or asks.
-      spend_work(kIterationWork);
+      spend_work(kIterationWork + carried_bytes() / kBytesCopied);
       EC_CHECK_OK(check_budget_at(ctx_.op()));
       EC_TRY(condition, iterate(iteration));
     }
@@ -246,6 +247,12 @@ class LoopRun {
   }
 
  private:
+  uint64_t carried_bytes() const {
+    uint64_t bytes = 0;
+    for (const Value& value : carried_) bytes += value.data.size();
+    return bytes;
+  }
+
   // One iteration; whether there is to be another.
   Result<bool> iterate(int64_t iteration) {
     std::vector<Value> inputs = {scalar_value(iteration), scalar_value(true)};

@@ -129,7 +129,7 @@ class Sequence {
 };
 
 // What an iteration takes beside the operations of its body, in the operations of analysis/work.h.
-constexpr int64_t kIterationWork = 1000;
+constexpr int64_t kIterationWork = 3000;
 
 class ScanRun {
  public:

@@ -1,5 +1,8 @@
 // Building an executor: inference with fixed input shapes, folding, kernels, storage.
+#include <algorithm>
+
 #include "analysis/alias_sets.h"
+#include "analysis/costs.h"
 #include "analysis/liveness.h"
 #include "analysis/work.h"
 #include "ops/infer.h"
@@ -17,8 +20,15 @@ constexpr size_t kFoldLimit = size_t{16} << 20;
 // operations of analysis/work.h; small ones are always computed, since sizes depend on them.
 constexpr size_t kMostFolded = size_t{64} << 20, kSmallBytes = 4096;
 constexpr uint64_t kMostFoldWork = 250'000'000, kSmallWork = 1 << 16;
-// How much faster than the reference kernels the others are, at least.
-constexpr uint64_t kFastKernels = 32;
+// How much faster than the reference kernels the others are: products by far, elements less.
+constexpr uint64_t kFastProducts = 32, kFastElements = 4;
+
+uint64_t fast_work(const Operation& op) {
+  const uint64_t work = estimate_work(op);
+  const auto products =
+      std::min(work, static_cast<uint64_t>(std::max<int64_t>(0, count_macs(op).value_or(0))));
+  return products / kFastProducts + (work - products) / kFastElements;
+}
 
 class Builder {
  public:
@@ -175,7 +185,7 @@ class Builder {
     if (!step.alias && !step.dynamic && !p_.options.reference)
       step.fast = prepare_op(instance(op), {*p_.table, p_.pool->threads()});
     if (step.fast != nullptr) p_.memory.constant_bytes += step.fast->packed_bytes();
-    if (step.fast != nullptr) step.work += estimate_work(op) / kFastKernels;
+    if (step.fast != nullptr) step.work += fast_work(op);
     if (!step.alias && step.fast == nullptr)
       step.context = std::make_unique<StepContext>(p_, op, attributes_of(op));
     p_.steps.push_back(std::move(step));
@@ -294,10 +304,18 @@ class Builder {
     return place(plan_memory(items));
   }
 
+  // Inputs and results, which the caller holds.
+  size_t interface_bytes() const {
+    size_t bytes = 0;
+    for (const TensorState& state : p_.tensors)
+      if (state.storage == Storage::Input || state.storage == Storage::Output) bytes += state.bytes;
+    return bytes;
+  }
+
   Status place(const MemoryPlan& plan) {
     p_.memory.arena_bytes = plan.arena_bytes;
     p_.memory.lower_bound = plan.lower_bound;
-    EC_CHECK_OK(check_room(plan.arena_bytes));
+    EC_CHECK_OK(check_room(plan.arena_bytes + interface_bytes()));
     p_.arena = Buffer::allocate(plan.arena_bytes);
     if (!p_.arena.ok())
       return Error(Code::OutOfMemory,

@@ -48,7 +48,12 @@ Status Program::run_steps() {
     // A step that is too much by itself is not begun.
     spend_work(step.work);
     EC_CHECK_OK(check_budget_at(*step.op));
-    EC_CHECK_OK(step.dynamic ? run_dynamic(step) : run_step(step));
+    Status status = step.dynamic ? run_dynamic(step) : run_step(step);
+    // Operations inside a loop may have no name; then the loop's tells where it was.
+    if (!status.ok() && is_stop(status.error().code()))
+      return std::move(status).error().node(std::string(step.op->location().name()),
+                                            step.op->location().op_type);
+    EC_CHECK_OK(std::move(status));
     // A kernel that had to stop has left its results unfinished.
     EC_CHECK_OK(check_budget_at(*step.op));
     if (options.state != nullptr) EC_CHECK_OK(exchange_state(step));

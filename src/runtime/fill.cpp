@@ -1,5 +1,6 @@
 #include "runtime/fill.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Random {
  private:
   uint64_t state_;
 };
+
+constexpr int64_t kBlock = 1 << 16;
 
 double random_element(DType dtype, Random& random) {
   if (is_float(dtype)) return random.unit();
@@ -50,18 +53,20 @@ Result<Value> make_value(DType dtype, std::span<const int64_t> shape, Fill fill,
   if (!bytes || !buffer.ok())
     return Error(Code::OutOfMemory, "no memory for a value of type " + type.text());
   const std::vector<int64_t> sizes(shape.begin(), shape.end());
-  const MutableView view{dtype, sizes, buffer.data(), nullptr};
-  std::vector<double> elements(static_cast<size_t>(view.count()), fill == Fill::Ones ? 1.0 : 0.0);
-  if (fill == Fill::Random) {
-    Random random(seed);
-    Ticker ticker;
-    for (double& element : elements) {
-      if (ticker.tick(4)) break;
-      element = random_element(dtype, random);
-    }
+  // Block by block: a value of the largest size that fits must not need twice more on the way.
+  const int64_t count = count_elements(sizes), block = bit_width(dtype) < 8 ? count : kBlock;
+  Random random(seed);
+  std::vector<double> elements;
+  for (int64_t first = 0; first < count; first += block) {
     EC_CHECK_OK(check_budget());
+    elements.assign(static_cast<size_t>(std::min(block, count - first)),
+                    fill == Fill::Ones ? 1.0 : 0.0);
+    if (fill == Fill::Random)
+      for (double& element : elements) element = random_element(dtype, random);
+    const int64_t part[] = {static_cast<int64_t>(elements.size())};
+    const auto offset = static_cast<size_t>(first) * element_size(dtype);
+    store<double>(MutableView{dtype, part, buffer.data() + offset, nullptr}, elements);
   }
-  store<double>(view, elements);
   return Value(dtype, sizes, std::move(buffer).to_blob());
 }
 

@@ -207,13 +207,15 @@ Result<BenchmarkStats> Session::benchmark(std::span<const NamedValue> inputs,
 
 Result<std::vector<NamedValue>> Session::random_inputs(uint64_t seed) const {
   std::vector<NamedValue> values;
+  size_t total = 0;
   for (const TensorDescription& input : inputs_) {
     const auto sizes = default_shape(input);
     if (!sizes)
       return Error(Code::DynamicShape, "input " + describe(input) + " has open dimensions")
           .hint("give its size with --input-shape " + input.name + ":1x...");
     const auto bytes = TensorType(input.type.dtype, Shape::of(*sizes)).num_bytes();
-    if (bytes) EC_CHECK_OK(check_room(static_cast<size_t>(*bytes)));
+    total += static_cast<size_t>(bytes.value_or(0));
+    EC_CHECK_OK(check_room(total));
     EC_TRY(Value value, make_value(input.type.dtype, *sizes, Fill::Random, seed + values.size()));
     values.push_back({input.name, std::move(value)});
   }

@@ -160,6 +160,13 @@ class Ticker {
     count_ = 0;
     return stopped_ = stop_asked();
   }
+  // The same for kernels whose work was counted before they began.
+  bool look(int64_t operations = 1) noexcept {
+    count_ += operations;
+    if (count_ < kEvery) return stopped_;
+    count_ = 0;
+    return stopped_ = stop_asked();
+  }
 
  private:
   static constexpr int64_t kEvery = int64_t{1} << 18;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "support/result.h"
+#include "support/utf8.h"
 
 namespace ec {
 namespace {
@@ -60,7 +61,8 @@ std::string format_diagnostic(const Diagnostic& d) {
   text += std::string(severity_name(d.severity)) + " " + code_id(d.code) + ": " + d.message;
   for (const std::string& note : d.notes) text += "\n  note: " + note;
   if (!d.hint.empty()) text += "\n  hint: " + d.hint;
-  return text;
+  // Names and values of a model may hold any bytes.
+  return valid_utf8(std::move(text));
 }
 
 void DiagnosticSink::report(Diagnostic diagnostic) {

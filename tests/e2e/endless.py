@@ -6,7 +6,12 @@ HEAD = "ecir 1\n"
 
 
 def loop(body: str, result: str, *, trips: str = "", size: str = "2", more: str = "", stacked: str = "") -> str:
-    """A loop that carries f32[size]; `body` computes %r from %a."""
+    """A loop that carries f32[size]; `body` computes %r from %a.
+
+    What is stacked is collected without a known end: the body goes on while its number is not negative.
+    """
+    if stacked:
+        body += "\n      %least = const i64[] splat(-1) %go = less(%least, %i)"
     outputs = f"{result}{', s = ' + stacked if stacked else ''}"
     results = "%y, %s" if stacked else "%y"
     given = ", s = %s" if stacked else ""
@@ -14,7 +19,7 @@ def loop(body: str, result: str, *, trips: str = "", size: str = "2", more: str 
   %n = const i64[] splat({trips or (1 << 62)})
   %yes = const bool[] splat(1)
 {more}  {results} = loop(%n, %yes, %x) {{num_carried=1}} loc("endless" : "Loop")
-    body graph @body(%i: i64[], %c: bool[], %a: f32[{size}]) -> (c = %c, r = {outputs}) {{
+    body graph @body(%i: i64[], %c: bool[], %a: f32[{size}]) -> (c = {'%go' if stacked else '%c'}, r = {outputs}) {{
 {body}
     }}
 }}

@@ -165,6 +165,13 @@ class Models(Case):
         for name in names:
             self.assertIn(f"\n{name}\n", text)
 
+    def test_check_of_a_large_model_fits_a_screen(self):
+        chain = [onnx.node("Relu" if i % 2 else "Sigmoid", [f"t{i}"], [f"t{i + 1}"], f"n{i}") for i in range(60)]
+        self.write("long.onnx", onnx.model(chain, [onnx.value("t0", [1, 8])], [onnx.value("t60", [1, 8])]))
+        text = self.good("check", "long.onnx", "-t", "coral").out
+        self.assertLess(len(text.splitlines()), 25, text)
+        self.assertGreater(len(self.good("check", "long.onnx", "-t", "coral", "-v").out.splitlines()), 25)
+
     def test_check_tells_remarks_once(self):
         self.assertEqual(self.good("check", "m.onnx").err.count("is taken as 1"), 1)
 

@@ -42,7 +42,7 @@ TEST(Settle, TheManagerNamesThePass) {
                                return std::make_unique<EndlessPass>();
                              }};
   PassRegistry registry = PassRegistry::built_in();
-  registry.add(info);
+  ASSERT_TRUE(registry.add(info).ok());
   auto graph = negation();
   DiagnosticSink sink;
   PassContext context;

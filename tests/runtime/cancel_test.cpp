@@ -30,12 +30,14 @@ constexpr std::string_view kStacked = R"(graph @g(%x: f32[1000]) -> (y = %y, s =
   %n = const i64[] splat(4611686018427387904)
   %yes = const bool[] splat(1)
   %y, %s = loop(%n, %yes, %x) {num_carried=1} loc("endless" : "Loop")
-    body graph @body(%i: i64[], %c: bool[], %a: f32[1000]) -> (c = %c, r = %r, s = %r) {
+    body graph @body(%i: i64[], %c: bool[], %a: f32[1000]) -> (c = %go, r = %r, s = %r) {
       %r = neg(%a)
+      %least = const i64[] splat(-1)
+      %go = less(%least, %i)
     }
 })";
 
-std::unique_ptr<Session> open(std::string_view text, SessionOptions options = {}) {
+std::unique_ptr<Session> open(std::string_view text, const SessionOptions& options = {}) {
   auto graph = parse(text);
   EXPECT_TRUE(graph.ok()) << graph.error().message();
   auto session = Session::create(std::move(*graph), options);
@@ -47,7 +49,10 @@ class Endless : public testing::TestWithParam<std::tuple<std::string_view, bool,
 
 TEST_P(Endless, StopsWithinASecond) {
   const auto& [text, reference, threads] = GetParam();
-  const auto session = open(text, {.threads = threads, .reference = reference});
+  SessionOptions options;
+  options.threads = threads;
+  options.reference = reference;
+  const auto session = open(text, options);
   const auto inputs = session->random_inputs(1);
   ASSERT_TRUE(inputs.ok());
   const CancelToken token;

@@ -11,6 +11,29 @@
 
 namespace ec::cli {
 
+namespace {
+
+struct Group {
+  int64_t count = 0;
+  const OpPlacement* first = nullptr;
+};
+using Groups = std::map<std::tuple<int, std::string, std::string>, Group>;
+
+// Operations of one kind, placement and reason; or of one status, where a device's compiler has
+// one.
+Groups grouped(const PlacementReport& report, bool by_status) {
+  Groups groups;
+  for (const OpPlacement& row : report.operations) {
+    Group& group =
+        groups[{-static_cast<int>(row.placement), row.op.empty() ? row.source_op : row.op,
+                by_status && !row.status.empty() ? row.status : row.reason}];
+    if (group.count++ == 0) group.first = &row;
+  }
+  return groups;
+}
+
+}  // namespace
+
 std::string placement_table(const PlacementReport& report, bool all) {
   if (all) {
     std::vector<OpPlacement> rows = report.operations;
@@ -18,25 +41,17 @@ std::string placement_table(const PlacementReport& report, bool all) {
       if (row.op.empty()) row.op = row.source_op;
     return report_table(rows, {"name", "op", "placement", "reason", "fix"});
   }
-  struct Group {
-    int64_t count = 0;
-    std::string first;
-    const OpPlacement* row = nullptr;
-  };
-  std::map<std::tuple<int, std::string, std::string>, Group> groups;
-  for (const OpPlacement& row : report.operations) {
-    Group& group = groups[{-static_cast<int>(row.placement),
-                           row.op.empty() ? row.source_op : row.op, row.reason}];
-    if (group.count++ == 0) group.first = row.name;
-    group.row = &row;
-  }
+  // Reasons that name tensors give every operation a line; then the first stands for its status.
+  constexpr size_t kMostLines = 20;
+  Groups groups = grouped(report, false);
+  if (groups.size() > kMostLines) groups = grouped(report, true);
   TextTable table({"Operation", "Count", "Status", "First node", "Reason"});
-  for (const auto& [key, group] : groups)
+  for (const auto& [key, group] : groups) {
+    const OpPlacement& row = *group.first;
     table.add({printable(std::get<1>(key), 40), format_count(group.count),
-               group.row->status.empty() ? std::string(placement_name(group.row->placement))
-                                         : group.row->status,
-               group.row->placement == Placement::Native ? "" : printable(group.first, 40),
-               group.row->reason});
+               row.status.empty() ? std::string(placement_name(row.placement)) : row.status,
+               row.placement == Placement::Native ? "" : printable(row.name, 40), row.reason});
+  }
   return table.text();
 }
 

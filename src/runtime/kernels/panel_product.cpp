@@ -62,8 +62,11 @@ class Block {
         for (int64_t i = 0; i < count; ++i) run_tile(block_args[i], tile);
       return;
     }
+    Ticker ticker;
+    const int64_t panel_work = (range_.end - range_.begin) * blocks.total() / blocks.count;
     for (int64_t b = 0; b < blocks.count; ++b) {
       for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+        if (ticker.look(panel_work)) return;
         PanelBlock block_args = prepare(b, panel);
         fetch_ahead(block_args);
         for (int64_t tile = range_.begin; tile < range_.end; ++tile) run_tile(block_args, tile);
@@ -230,10 +233,12 @@ size_t PanelLayout::offset(int64_t g, int64_t block, int64_t p) const {
 
 void pack_panels(const KernelTable& table, const PanelLayout& layout, int64_t group, MatrixRef b,
                  float* out, int64_t first_panel) {
+  Ticker ticker;
   for (int64_t block = 0; block < layout.blocks.count; ++block) {
     const int64_t k0 = layout.blocks.begin(block);
     const int64_t k1 = layout.blocks.begin(block + 1);
     for (int64_t p = first_panel; p < layout.panels(); ++p) {
+      if (ticker.look((k1 - k0) * layout.panel)) return;
       const int64_t width = layout.width(p);
       const int64_t n0 = p * layout.panel;
       const int64_t n = std::min(width, layout.n - n0);

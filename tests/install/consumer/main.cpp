@@ -3,6 +3,7 @@
 #include <edgecompiler/error.h>
 #include <edgecompiler/evaluate.h>
 #include <edgecompiler/options.h>
+#include <edgecompiler/report.h>
 #include <edgecompiler/session.h>
 #include <edgecompiler/version.h>
 
@@ -18,6 +19,8 @@ int main(int, char** argv) {
   const auto results =
       session.run({{"image", "f32", {1, 3, 32, 32}, image.data(), image.size() * sizeof(float)}});
   std::printf("%s: %zu result\n", ec::version(), results.size());
+  const ec::ModelSummary summary = ec::inspect(argv[1]);
+  if (summary.layers.empty() || ec::to_json(summary).empty()) return 1;
   try {
     ec::InferenceSession missing("no such file");
   } catch (const std::exception& error) {
