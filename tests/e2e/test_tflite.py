@@ -69,6 +69,17 @@ class Tflite(Case):
         self.assertEqual(outcome.code, 3, outcome.out)
         self.assertEqual(outcome.result["unsupported"], 2, outcome.out)
 
+    def test_description(self):
+        describe = lambda file: self.good("inspect", file, "--json").result["metadata"].get("tflite.description")
+        self.good("m.onnx", "-t", "tflite", "--description", "shapes, version 2", "-o", "d.tflite")
+        self.assertEqual(describe("d.tflite"), "shapes, version 2")
+        self.write("c.toml", 'description = "from a file"\n')
+        self.good("m.onnx", "-t", "tflite", "--config", "c.toml", "-o", "e.tflite")
+        self.assertEqual(describe("e.tflite"), "from a file")
+        self.good("d.tflite", "-t", "tflite", "-o", "again.tflite")  # stays unless another is given
+        self.assertEqual(describe("again.tflite"), "shapes, version 2")
+        self.bad(2, "EC8001", "m.onnx", "-t", "cpu", "--description", "x")
+
     def test_all_unsupported_operations_in_one_run_and_nothing_written(self):
         self.write("bad.onnx", unsupported_model())
         before = self.files()

@@ -6,8 +6,9 @@
 namespace ec {
 
 Result<EncodedTflite> encode_model(const Graph& graph, const ModelJob& job, PoolActivations pools,
-                                   DiagnosticSink& sink) {
+                                   DiagnosticSink& sink, const std::string& description) {
   TfliteWriteOptions options;
+  options.description = description;
   options.fuse_pool_activations = pools == PoolActivations::Fused;
   options.provenance = job.provenance;
   // Whoever feeds the file needs to know these.

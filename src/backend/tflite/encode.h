@@ -18,9 +18,9 @@ struct EncodedTflite {
 enum class PoolActivations : uint8_t { Fused, Apart };
 
 // The file of a graph with its provenance and the preprocessing that the graph records. All
-// operations that cannot be written go to the sink.
+// operations that cannot be written go to the sink. An empty description leaves the model's own.
 Result<EncodedTflite> encode_model(const Graph& graph, const ModelJob& job, PoolActivations pools,
-                                   DiagnosticSink& sink);
+                                   DiagnosticSink& sink, const std::string& description = {});
 // Reads such a file again, for the self-check.
 Result<std::unique_ptr<Graph>> read_back_tflite(const Blob& bytes,
                                                 const std::filesystem::path& path);

@@ -14,7 +14,14 @@ namespace ec {
 namespace {
 
 constexpr FileKind kFiles[] = {{".tflite", "TFLite model"}};
-constexpr OptionDef kOptions[] = {kKeepIoLayoutOption};
+constexpr OptionDef kOptions[] = {
+    kKeepIoLayoutOption,
+    {.name = "description",
+     .argument = "TEXT",
+     .help =
+         "text for the description field of the file (default: the model's own, where it has one)",
+     .verbs = VerbSet(Verb::Compile, Verb::Check)},
+};
 constexpr const PassInfo* kPasses[] = {&passes::kLegaliseTflitePass};
 
 constexpr NamedPipeline kPipelines[] = {
@@ -56,10 +63,11 @@ OpPlacement row_of(const Operation& op,
   return row;
 }
 
-PlacedModel place_one(const ModelJob& job) {
+PlacedModel place_one(const ModelJob& job, const std::string& description) {
   auto file = std::make_shared<PlacedFile>();
   DiagnosticSink refused;
-  Result<EncodedTflite> encoded = encode_model(*job.graph, job, PoolActivations::Fused, refused);
+  Result<EncodedTflite> encoded =
+      encode_model(*job.graph, job, PoolActivations::Fused, refused, description);
   file->problems = refused.diagnostics();
   std::unordered_map<std::string, const Diagnostic*> problems;  // looked up, never iterated
   for (const Diagnostic& d : file->problems) problems.emplace(d.node, &d);
@@ -83,7 +91,9 @@ PlacedModel place_one(const ModelJob& job) {
 
 class TfliteTarget : public Target {
  public:
-  explicit TfliteTarget(bool keep_io_layout) : keep_io_layout_(keep_io_layout) {}
+  explicit TfliteTarget(const Options& options)
+      : keep_io_layout_(options.flag(kKeepIoLayoutOption.name)),
+        description_(options.text("description")) {}
 
   const Backend& backend() const override { return tflite_backend(); }
 
@@ -100,7 +110,7 @@ class TfliteTarget : public Target {
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,
                                          DiagnosticSink&) const override {
     std::vector<PlacedModel> placed;
-    for (const ModelJob& job : jobs) placed.push_back(place_one(job));
+    for (const ModelJob& job : jobs) placed.push_back(place_one(job, description_));
     return placed;
   }
 
@@ -132,6 +142,7 @@ class TfliteTarget : public Target {
 
  private:
   bool keep_io_layout_;
+  std::string description_;
 };
 
 class TfliteBackend : public Backend {
@@ -149,8 +160,7 @@ class TfliteBackend : public Backend {
   Result<std::unique_ptr<Target>> configure(std::string_view variant,
                                             const Options& options) const override {
     EC_CHECK_OK(refuse_variant(variant));
-    return std::unique_ptr<Target>(
-        std::make_unique<TfliteTarget>(options.flag(kKeepIoLayoutOption.name)));
+    return std::unique_ptr<Target>(std::make_unique<TfliteTarget>(options));
   }
 };
 
