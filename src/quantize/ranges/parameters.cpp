@@ -128,6 +128,28 @@ template std::vector<int32_t> quantize_values(std::span<const float>, std::span<
 template std::vector<int64_t> quantize_values(std::span<const float>, std::span<const int64_t>,
                                               const QuantParams&, int64_t);
 
+namespace {
+
+// By tensor id: whether a run needs the values. Of an operand of shape and size only the sizes are
+// read, which are known before any run.
+std::vector<bool> read_values(const Graph& graph) {
+  std::vector<bool> read(graph.tensor_id_bound(), false);
+  for (const Tensor* output : graph.outputs()) read[output->id()] = true;
+  const std::vector<Operation*> order = graph.topological();
+  for (size_t i = order.size(); i-- > 0;) {
+    const Operation& op = *order[i];
+    if (op.kind() == OpKind::Shape || op.kind() == OpKind::Size) continue;
+    const bool runs =
+        op.kind() == OpKind::WriteState ||
+        std::ranges::any_of(op.outputs(), [&](const Tensor* output) { return read[output->id()]; });
+    for (const Tensor* input : op.inputs())
+      if (runs && input != nullptr) read[input->id()] = true;
+  }
+  return read;
+}
+
+}  // namespace
+
 Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const Ranges& ranges) {
   const auto range_of_tensor = [&](const Tensor* tensor, Width width) -> std::optional<Range> {
     const bool wide = width == Width::Wide && !ranges.wide.empty();
@@ -138,6 +160,7 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
     bool finite = true;
     return range_of(values, finite);
   };
+  const std::vector<bool> read = read_values(graph);
   const size_t forms = 2 * graph.tensor_id_bound();
   std::vector<const Tensor*> by_id(graph.tensor_id_bound(), nullptr);
   std::vector<std::optional<Range>> of_group(forms);
@@ -150,7 +173,7 @@ Result<FormParams> assign_parameters(const Graph& graph, const Plan& plan, const
     for (const Width width : kWidths) {
       const FormId form = form_id(tensor->id(), width);
       if (!plan.quantized[form]) continue;
-      if (plan.observed[tensor->id()] && !ranges[tensor->id()] && !graph.is_unused(tensor))
+      if (plan.observed[tensor->id()] && !ranges[tensor->id()] && read[tensor->id()])
         return Error(Code::Internal, fmt::format("calibration never saw '{}'", tensor->name()));
       if (plan.observed[tensor->id()] || tensor->is_constant())
         widen(plan.group[form], range_of_tensor(tensor, width));
