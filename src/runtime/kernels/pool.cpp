@@ -55,7 +55,9 @@ void for_each_pixel(const Pool2dShape& s, const T* x, T* y, ThreadPool& pool, st
     const Window rows = clip(y0, s.dilation_h, s.kernel_h, 0, s.in_h);
     const Window padded_rows =
         clip(y0, s.dilation_h, s.kernel_h, -s.pad_top, s.in_h + s.pad_bottom);
+    Ticker ticker;
     for (int64_t ox = 0; ox < s.out_w; ++ox) {
+      if (ticker.look(s.kernel_h * s.kernel_w)) return;
       const int64_t x0 = ox * s.stride_w - s.pad_left;
       const Window columns = clip(x0, s.dilation_w, s.kernel_w, 0, s.in_w);
       int64_t count = 0;
