@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/put_in_place.h"
+
 namespace ec {
 namespace {
 
@@ -185,52 +187,40 @@ Status AtomicFile::write(std::span<const Blob> parts) {
 
 Status AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-// A name that exists is replaced by renaming another one over it, so the file has a temporary name
-// for the time of two calls. Removing the old file first would need none, but a kill between the
-// two would lose it.
-Status AtomicFile::replace() {
-  if (temporary_.empty()) {
-    take_temporary_name();
-    if (::linkat(AT_FDCWD, link_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) !=
-        0) {
-      const int number = errno;
-      drop_temporary_name(false);
-      return output_error(path_, "cannot create", number);
-    }
-  }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    return output_error(path_, "cannot rename into place", errno);
-  drop_temporary_name(false);
-  return {};
-}
-
-Status AtomicFile::commit() {
-  if (temporary_.empty()) {
-    const bool linked =
-        ::linkat(AT_FDCWD, link_of(fd_).c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
-    if (!linked) EC_CHECK_OK(replace());
-    ::close(std::exchange(fd_, -1));
-    return {};
-  }
-  // File systems of the network tell only now that a write failed.
-  if (::close(std::exchange(fd_, -1)) != 0) return output_error(path_, "cannot write", errno);
-  return replace();
-}
+Status AtomicFile::commit() { return commit_all(std::span(this, 1)); }
 
 Status AtomicFile::commit(const fs::path& as) {
   path_ = as;
   return commit();
 }
 
-Status commit_all(std::span<AtomicFile> files) {
-  for (size_t i = 0; i < files.size(); ++i) {
-    Status status = files[i].commit();
-    if (status.ok()) continue;
-    std::error_code ignored;
-    for (size_t done = 0; done < i; ++done) fs::remove(files[done].path(), ignored);
-    return status;
+// What the calls that give names need to know.
+Result<Placing> AtomicFile::place() {
+  const bool unnamed = temporary_.empty();
+  if (unnamed) {
+    take_temporary_name();
+    return Placing{link_of(fd_), temporary_.string(), path_.string()};
   }
-  return {};
+  // File systems of the network tell only now that a write failed.
+  if (::close(std::exchange(fd_, -1)) != 0) return output_error(path_, "cannot write", errno);
+  return Placing{{}, temporary_.string(), path_.string()};
+}
+
+Status commit_all(std::span<AtomicFile> files) {
+  std::vector<Placing> places;
+  for (AtomicFile& file : files) {
+    EC_TRY(Placing place, file.place());
+    places.push_back(std::move(place));
+  }
+  const PlacingResult result = put_in_place(places);
+  for (size_t i = 0; i < result.placed; ++i) {
+    files[i].drop_temporary_name(false);
+    if (files[i].fd_ >= 0) ::close(std::exchange(files[i].fd_, -1));
+  }
+  if (result.error == 0) return {};
+  std::error_code ignored;
+  for (size_t i = 0; i < result.placed; ++i) fs::remove(files[i].path(), ignored);
+  return output_error(files[result.placed].path(), "cannot give the file its name", result.error);
 }
 
 Status write_file(const fs::path& path, std::span<const std::byte> bytes) {

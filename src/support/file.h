@@ -9,6 +9,10 @@
 
 namespace ec {
 
+struct Placing;
+class AtomicFile;
+Status commit_all(std::span<AtomicFile> files);
+
 // A file without a name until commit(). Without commit (error, exception, early return, kill) there
 // is nothing to remove. Where the system has no unnamed files the file has a temporary name in the
 // same directory; remove_pending_outputs(), which a signal handler may call, removes it. Nothing
@@ -36,10 +40,11 @@ class AtomicFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  friend Status commit_all(std::span<AtomicFile> files);
   AtomicFile() = default;
   bool open_unnamed();
   Status open_named();
-  Status replace();
+  Result<Placing> place();
   void take_temporary_name();
   void drop_temporary_name(bool remove) noexcept;
 
@@ -50,7 +55,7 @@ class AtomicFile {
 };
 
 // Gives all files their names in order, or none of them: those that have theirs already are removed
-// again when a later one fails.
+// again when a later one fails. A kill leaves all or none.
 Status commit_all(std::span<AtomicFile> files);
 
 Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -171,6 +171,33 @@ TEST_F(FileTest, ADirectoryIsReplacedWhole) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 1) << "the old one must be gone";
 }
 
+TEST_F(FileTest, SeveralFilesGetTheirNamesTogether) {
+  for (const char* text : {"first", "second"}) {
+    std::vector<AtomicFile> files;
+    for (const char* name : {"a", "b", "c"}) {
+      auto file = AtomicFile::create(dir_ / name);
+      ASSERT_TRUE(file.ok());
+      ASSERT_TRUE(file->write(std::string(name) + text).ok());
+      files.push_back(std::move(*file));
+    }
+    ASSERT_TRUE(commit_all(files).ok());
+    for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(read(dir_ / name), name + text);
+    EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 3);
+  }
+  // The last one fails: its name has become a directory's.
+  std::vector<AtomicFile> files;
+  for (const char* name : {"d", "e"}) {
+    auto file = AtomicFile::create(dir_ / name);
+    ASSERT_TRUE(file.ok());
+    files.push_back(std::move(*file));
+  }
+  fs::create_directory(dir_ / "e");
+  EXPECT_EQ(commit_all(files).error().code(), Code::OutputUnwritable);
+  files.clear();
+  EXPECT_FALSE(fs::exists(dir_ / "d"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 4);
+}
+
 TEST_F(FileTest, WritesManyPartsInOrder) {
   const fs::path source = dir_ / "source.bin", path = dir_ / "out.bin";
   std::string large(300000, ' ');
