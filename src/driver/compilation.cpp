@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "driver/limits.h"
+#include "limits/limits.h"
 #include "driver/output_paths.h"
 #include "driver/phases.h"
 #include "driver/quantize_request.h"

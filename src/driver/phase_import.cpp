@@ -1,7 +1,7 @@
 // import: the model becomes a graph, with the sizes that were given.
 #include "analysis/costs.h"
 #include "driver/import_options.h"
-#include "driver/limits.h"
+#include "limits/limits.h"
 #include "driver/phases.h"
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"

@@ -1,6 +1,6 @@
 // self-check: the files are read back and run against the graph on made-up inputs.
 #include "analysis/costs.h"
-#include "driver/limits.h"
+#include "limits/limits.h"
 #include "driver/phases.h"
 #include "runtime/same_results.h"
 #include "support/budget.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "driver/limits.h"
+#include "limits/limits.h"
 #include "driver/quantize_request.h"
 #include "evaluate/evaluated_network.h"
 #include "quantize/calibration/labels.h"

@@ -17,7 +17,7 @@ class Scale(Case):
         return path.name
 
     def placed(self, kind, count, *arguments):
-        result = self.good("check", self.model(kind, count), *arguments, "--json").result
+        result = self.good("check", self.model(kind, count), *(arguments or ("-t", "cpu")), "--json").result
         self.assertEqual(result["unsupported"], 0)
         return len(result["operations"])
 

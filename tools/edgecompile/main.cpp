@@ -6,7 +6,7 @@
 #include <new>
 
 #include "cli.h"
-#include "driver/limits.h"
+#include "limits/limits.h"
 #include "edgecompiler/version.h"
 #include "envelope.h"
 #include "options/report_files.h"

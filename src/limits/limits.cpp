@@ -1,4 +1,4 @@
-#include "driver/limits.h"
+#include "limits/limits.h"
 
 #include <algorithm>
 
