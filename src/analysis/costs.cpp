@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 
 #include "ops/attrs.h"
 
@@ -137,6 +138,25 @@ int64_t constant_bytes(const Graph& graph) {
   for (const Operation* op : graph.topological())
     for (const auto& body : op->bodies()) bytes += constant_bytes(*body);
   return bytes;
+}
+
+namespace {
+
+int64_t add_memory(const Graph& graph, std::unordered_set<const std::byte*>& seen) {
+  int64_t bytes = 0;
+  for (const Tensor* tensor : graph.tensors())
+    if (tensor->is_constant() && seen.insert(tensor->raw_data().bytes().data()).second)
+      bytes += static_cast<int64_t>(tensor->raw_data().size());
+  for (const Operation* op : graph.topological())
+    for (const auto& body : op->bodies()) bytes += add_memory(*body, seen);
+  return bytes;
+}
+
+}  // namespace
+
+int64_t constant_memory(const Graph& graph) {
+  std::unordered_set<const std::byte*> seen;
+  return add_memory(graph, seen);
 }
 
 }  // namespace ec

@@ -17,5 +17,8 @@ std::optional<int64_t> count_macs(const Operation& op);
 int64_t constant_bytes(const Operation& op);
 // Bytes of all constants of the graph and its bodies.
 int64_t constant_bytes(const Graph& graph);
+// The memory that these constants take: those that share bytes, as a file may have a thousand names
+// for one range of its data, count once.
+int64_t constant_memory(const Graph& graph);
 
 }  // namespace ec

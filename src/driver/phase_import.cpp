@@ -121,7 +121,7 @@ Status import_model(Compilation& c, CompiledModel& model) {
   if (!graph) return reported(std::move(graph).error(), model, c.sink());
   model.graph = std::move(*graph);
   model.passes.sink = &c.sink();
-  const auto model_bytes = static_cast<size_t>(constant_bytes(*model.graph));
+  const auto model_bytes = static_cast<size_t>(constant_memory(*model.graph));
   model.passes.fold = fold_limits(c.options(), model_bytes);
   c.budget().allow_more_folding(kFoldWorkPerByte * model_bytes);
   if (Status status = bind_sizes(c, *model.graph); !status.ok())

@@ -1,7 +1,7 @@
 // self-check: the files are read back and run against the graph on made-up inputs.
 #include "analysis/costs.h"
-#include "limits/limits.h"
 #include "driver/phases.h"
+#include "limits/limits.h"
 #include "runtime/same_results.h"
 #include "support/budget.h"
 
@@ -15,7 +15,7 @@ Status check_model(const Compilation& c, CompiledModel& model) {
     return self_check_failed("the written file cannot be read back: " + graphs.error().message())
         .file(file);
   model.read_back = std::move(*graphs);
-  Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_bytes(*model.graph))));
+  Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph))));
   const BudgetScope scope(budget);
   Result<SelfCheck> check = check_same_results(*model.graph, model.read_back);
   if (!check) return std::move(check).error().file(file);

@@ -153,7 +153,7 @@ const PassInfo kFoldConstantsPass{
     .name = "fold-constants",
     .summary = "Computes operations whose operands are all constants.",
     .details =
-        "Results may be as large as the constants they replace, or 8 MB, and add at most 64 MB in "
+        "Results may be as large as the constants they replace, or 8 MB, and add at most 16 MB in "
         "all beyond the model's own constants, so that a graph never grows out of proportion. What "
         "would take more than 250 million operations, or all together more than a billion, beyond "
         "what the size of the constants justifies, is left to the run. Random operations, loops "

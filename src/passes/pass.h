@@ -30,7 +30,7 @@ struct FoldLimits {
   // A folded result may be as large as the constants it is computed from, or this large.
   size_t max_result_bytes = size_t{8} << 20;
   // How much all results together may add beyond the constants they replace.
-  size_t max_growth_bytes = size_t{64} << 20;
+  size_t max_growth_bytes = size_t{16} << 20;
 };
 
 // What passes share during one pipeline.

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kFoldLimit = size_t{16} << 20;
 // All of them together beyond what the model's own constants justify, in bytes and in the
 // operations of analysis/work.h; small ones are always computed, since sizes depend on them.
-constexpr size_t kMostFolded = size_t{64} << 20, kSmallBytes = 4096;
+constexpr size_t kMostFolded = size_t{16} << 20, kSmallBytes = 4096;
 constexpr uint64_t kMostFoldWork = 250'000'000, kSmallWork = 1 << 16;
 // How much faster than the reference kernels the others are: products by far, elements less.
 constexpr uint64_t kFastProducts = 32, kFastElements = 4;
@@ -59,10 +59,10 @@ class Builder {
     for (const Tensor* tensor : p_.graph->tensors()) {
       TensorState& state = p_.state(tensor);
       state.tensor = tensor;
-      if (!tensor->is_constant()) continue;
-      set_known(state, Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data()));
-      model_bytes_ += state.bytes;
+      if (tensor->is_constant())
+        set_known(state, Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data()));
     }
+    model_bytes_ = static_cast<size_t>(constant_memory(*p_.graph));
     for (size_t i = 0; i < types.size(); ++i) {
       TensorState& state = p_.state(p_.graph->inputs()[i]);
       set_static(state, types[i]);
