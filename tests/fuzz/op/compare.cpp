@@ -7,9 +7,13 @@
 #include "fuzz/op/random_source.h"
 #include "ops/convert.h"
 #include "runtime/session.h"
+#include "support/budget.h"
 
 namespace ec::fuzz {
 namespace {
+
+// Loops may be endless and tensors large: both end in a coded error.
+constexpr BudgetLimits kRunLimits{.work = 20'000'000, .memory = size_t{64} << 20};
 
 // Of the largest element: sums in another order, in the precision of the type.
 double tolerance_of(DType dtype) {
@@ -78,6 +82,8 @@ Value shifted(const Value& value, RandomSource& random) {
 
 Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value> inputs,
                                        uint64_t seed) {
+  Budget budget(kRunLimits);
+  const BudgetScope scope(budget);
   RandomSource random(seed);
   std::unique_ptr<Graph> changed = graph.clone();
   for (Tensor* tensor : changed->tensors()) {
@@ -107,6 +113,8 @@ Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value
 
 Result<std::vector<Value>> run_graph(const Graph& graph, std::span<const Value> inputs,
                                      bool reference) {
+  Budget budget(kRunLimits);
+  const BudgetScope scope(budget);
   SessionOptions options;
   options.reference = reference;
   EC_TRY(const std::unique_ptr<Session> session, Session::create(graph.clone(), options));
