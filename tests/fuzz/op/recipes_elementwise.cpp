@@ -42,10 +42,10 @@ void bit_cast(Builder& b, Call& c) {
 void clip(Builder& b, Call& c) {
   Tensor* x = b.reals(0, 5);
   c.inputs = {x};
-  // Bounds of stored numbers are stored the same way.
+  // Bounds of stored numbers are the real numbers that they stand for.
   const auto bound = [&](double value) {
-    const std::optional<QuantParams> quant = x->type().quant;
-    return b.made(value_of(x->dtype(), {}, {value}), quant ? 100 : 85, quant);
+    const bool stored = x->type().quant.has_value();
+    return b.made(value_of(stored ? DType::F32 : x->dtype(), {}, {value}), stored ? 100 : 85);
   };
   const double low = static_cast<double>(b.random().pick(-4, 2)) / 2;
   c.inputs.push_back(b.random().chance(80) ? bound(low) : nullptr);
