@@ -4,6 +4,8 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 RUNS ?=
+MODELS ?= 1000000
+SEED ?= 1
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 PYTHON ?= python3
@@ -22,7 +24,7 @@ define configure_kept
 @$(call configure,$(BUILD),Release,$(if $(wildcard $(BUILD)/CMakeCache.txt),,-DEC_TESTS=OFF))
 endef
 
-.PHONY: help all demo test interop bench fuzz sanitize tidy format format-check docs wheel install clean
+.PHONY: help all demo test interop bench fuzz fuzz-models sanitize tidy format format-check docs wheel install clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -59,6 +61,13 @@ fuzz: ## fuzz every reader and the op table for SECONDS each, or with RUNS input
 	@$(call configure,$(BUILD)/fuzz,RelWithDebInfo,-DCMAKE_CXX_COMPILER=clang++-16 -DEC_FUZZ=ON -DEC_SANITIZE=ON -DEC_TESTS=ON -DBUILD_SHARED_LIBS=OFF)
 	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(RUNS)
+
+fuzz-models: ## MODELS models from the op table under ASan and UBSan; the figures by op go to build/sanitize/models.json
+	@scripts/install-packages build test
+	@mkdir -p $(BUILD)/sanitize
+	@$(call configure,$(BUILD)/sanitize,Release,-DEC_TESTS=ON -DEC_SANITIZE=ON -DBUILD_SHARED_LIBS=OFF)
+	@cmake --build $(BUILD)/sanitize -j $(JOBS) --target op_fuzzer
+	@$(BUILD)/sanitize/tests/fuzz/op/op_fuzzer --seed $(SEED) --count $(MODELS) --jobs $(JOBS) --report $(BUILD)/sanitize/models.json
 
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-packages build test

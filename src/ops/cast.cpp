@@ -74,6 +74,9 @@ Status infer_cast(InferContext& ctx) {
 
 Status infer_bit_cast(InferContext& ctx) {
   const DType to = ctx.attrs<BitCastAttrs>().to;
+  // Other bytes than 0 and 1 are no truth values.
+  if (to == DType::Bool && ctx.dtype(0) != DType::Bool)
+    return ctx.bad_type("the bits of " + operand_text(ctx, 0) + " cannot be read as bool");
   if (bit_width(to) != bit_width(ctx.dtype(0)))
     return ctx.bad_type("the bits of " + operand_text(ctx, 0) + " cannot be read as " +
                         std::string(dtype_name(to)) + ": the widths differ");

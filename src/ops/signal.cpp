@@ -232,6 +232,13 @@ Status reference_stft(KernelContext& ctx) {
   const int64_t length = ctx.has(kFrameLength) ? load_scalar(ctx.input(kFrameLength))
                          : ctx.has(kWindow)    ? ctx.input(kWindow).shape[0]
                                                : xs[1];
+  // Inference may have known the window alone, and the run knows step and length.
+  const bool fits = step >= 1 && length >= 1 && length <= xs[1] && os[2] <= length &&
+                    os[1] - 1 <= (xs[1] - length) / step &&
+                    (!ctx.has(kWindow) || ctx.input(kWindow).shape[0] == length);
+  if (!fits)
+    return ctx.fail("frames of " + std::to_string(length) + " samples every " +
+                    std::to_string(step) + " do not fit the signal, the window or the result");
   const Reader<double> x(ctx.input(kSignal));
   std::optional<Reader<double>> window;
   if (ctx.has(kWindow)) window.emplace(ctx.input(kWindow));

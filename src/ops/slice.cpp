@@ -145,13 +145,20 @@ Status slice(KernelContext& ctx) {
   std::iota(axes.begin(), axes.end(), 0);
   if (ctx.has(3)) axes = read_ints(ctx, 3);
   if (ctx.has(4)) steps = read_ints(ctx, 4);
+  // Lists that only the run knows were not seen by inference.
+  if (starts.size() != ends.size() || starts.size() != axes.size() || starts.size() != steps.size())
+    return ctx.fail("the lists of starts, ends, axes and steps differ in length");
   std::vector<int64_t> shape(x.shape.begin(), x.shape.end());
   const std::vector<int64_t> strides = row_major_strides(x.shape);
   std::vector<int64_t> from = strides;
   int64_t offset = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const auto axis =
-        static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(x.rank()) : axes[i]);
+    const auto rank = static_cast<int64_t>(x.rank());
+    if (axes[i] < -rank || axes[i] >= rank)
+      return ctx.fail("axis " + std::to_string(axes[i]) + " is outside the " +
+                      std::to_string(rank) + " dimensions of the input");
+    const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
+    if (steps[i] == 0) return ctx.fail("a step is 0");
     const AxisSlice part = slice_axis(x.shape[axis], starts[i], ends[i], steps[i]);
     shape[axis] = part.count;
     from[axis] = part.step * strides[axis];

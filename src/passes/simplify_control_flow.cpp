@@ -110,7 +110,10 @@ Result<bool> trim_captures(Rewriter& rewriter, Operation* op) {
     changed = true;
   }
   if (!changed) return false;
-  const std::vector<Tensor*> before = op->inputs();
+  // An operand may stand in the list several times.
+  std::vector<Tensor*> before;
+  for (Tensor* tensor : op->inputs())
+    if (std::find(before.begin(), before.end(), tensor) == before.end()) before.push_back(tensor);
   rewriter.graph().set_operands(op, std::move(operands));
   for (Tensor* tensor : before)
     if (tensor != nullptr &&

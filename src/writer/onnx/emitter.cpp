@@ -100,7 +100,8 @@ bool needs_parameters(const Operation& op) {
   if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize || !is_quantized(op))
     return false;
   const bool fills = op.kind() == OpKind::Pad || op.kind() == OpKind::CenterCropPad ||
-                     op.kind() == OpKind::SpaceToBatch || op.kind() == OpKind::MaxUnpool;
+                     op.kind() == OpKind::SpaceToBatch || op.kind() == OpKind::MaxUnpool ||
+                     op.kind() == OpKind::Trilu;
   return fills || op.def().quant != QuantRule::SameAsInput || kernel_of(op) != op.def().reference;
 }
 

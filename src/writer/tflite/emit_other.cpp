@@ -54,6 +54,7 @@ Status emit_fake_quant(OpEmitter& e) {
 
 Status emit_custom(OpEmitter& e) {
   const auto& attrs = e.attrs<CustomAttrs>();
+  if (attrs.code.empty()) return e.fail("a custom operator without a name");
   const auto bytes = base64_decode(attrs.options);
   if (!bytes) return e.fail("options that are no base64 text");
   std::vector<uint8_t> option_bytes;

@@ -61,6 +61,9 @@ class Builder {
   Tensor* floats(const Sizes& sizes);
   Tensor* positive(const Sizes& sizes);  // above zero, never quantised
   Tensor* of_type(DType dtype, const Sizes& sizes);
+  Tensor* of_type(DType dtype, int64_t least_rank, int64_t most_rank) {
+    return of_type(dtype, shape(least_rank, most_rank));
+  }
   Tensor* weights(const Sizes& sizes, int32_t channel_axis);
   Tensor* bias(int64_t count);
   // Integers that mean sizes, axes or positions: constants more often than inputs.

@@ -1,7 +1,7 @@
 // Models made from the op table, through every phase of the compiler.
 //
 //   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file] [--ops PATTERN] [--jobs N]
-//             [--seconds N] [--report FILE.json] [--quiet]
+//             [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
 //   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--print]
 //
 // A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
@@ -78,6 +78,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.run.seed = static_cast<uint64_t>(*number);
     } else if (name == "--count") {
       arguments.run.count = static_cast<uint64_t>(*number);
+    } else if (name == "--limit") {
+      arguments.run.cpu_seconds = static_cast<double>(*number);
     } else if (name == "--seconds") {
       arguments.run.seconds = static_cast<double>(*number);
     } else if (name == "--jobs") {

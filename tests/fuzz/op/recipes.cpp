@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 
 namespace ec::fuzz {
 namespace {
@@ -34,6 +35,60 @@ Tensor* some_tensor(Builder& b, DType common, int64_t rank) {
   return tensor;
 }
 
+const Tensor* operand_named(const Call& call, std::string_view name) {
+  // The signature lists operands in order: "(x, w, bias?) -> y".
+  std::string_view text = op_def(call.kind).signature.substr(1);
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const size_t end = text.find_first_of(",)");
+    std::string_view own = text.substr(0, end);
+    own = own.substr(0, own.find_first_of("?."));
+    if (own == name) return call.inputs[i];
+    if (end == std::string_view::npos || text[end] == ')') break;
+    text = text.substr(std::min(text.size(), end + 2));
+  }
+  return nullptr;
+}
+
+// A number at the border of a rule, on either side of it; empty: the rule is about something else.
+std::optional<int64_t> border_number(Builder& b, const Call& call, const Rule& rule) {
+  const Tensor* other = operand_named(call, rule.other);
+  const int64_t rank =
+      other != nullptr && other->shape() ? static_cast<int64_t>(other->shape()->rank()) : 4;
+  switch (rule.kind) {
+    case RuleKind::Between:
+      return b.random().one_of({rule.low - 1, rule.low, rule.high, rule.high + 1});
+    case RuleKind::Axis:
+    case RuleKind::AxisOrEnd:
+    case RuleKind::NewAxis:
+    case RuleKind::Axes:
+    case RuleKind::Permutation:
+      return b.random().one_of({-rank - 2, -rank - 1, -rank, rank - 1, rank, rank + 1});
+    default:
+      return std::nullopt;
+  }
+}
+
+// An attribute at the border of what the op table allows.
+void move_to_border(Builder& b, Call& call) {
+  const std::span<const Rule> rules = op_def(call.kind).rules;
+  if (rules.empty()) return b.disturb(call.attrs, 30);
+  const Rule& rule = rules[b.random().index(rules.size())];
+  const Field* field = call.attrs.schema().find(rule.subject);
+  if (field == nullptr) return b.disturb(call.attrs, 30);
+  const std::optional<int64_t> number = border_number(b, call, rule);
+  if (field->kind == FieldKind::Int) {
+    if (number) call.attrs.set(*field, *number);
+    return;
+  }
+  if (field->kind != FieldKind::Ints) return;
+  auto list = std::get<std::vector<int64_t>>(call.attrs.get(*field));
+  if (number && !list.empty())
+    list[b.random().index(list.size())] = *number;
+  else
+    list.resize(b.random().index(7), 1);  // rules about the length
+  call.attrs.set(*field, list);
+}
+
 }  // namespace
 
 const Recipe* find_recipe(OpKind kind) { return table()[static_cast<size_t>(kind)]; }
@@ -58,6 +113,7 @@ void disturb_call(Builder& b, Call& call) {
   const bool has_fields = !call.attrs.schema().fields.empty();
   switch (b.random().pick(has_fields ? 0 : 2, 6)) {
     case 0:
+      return move_to_border(b, call);
     case 1: {
       const auto fields = static_cast<int>(call.attrs.schema().fields.size());
       b.disturb(call.attrs, 100 / fields + 1);

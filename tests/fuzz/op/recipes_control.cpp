@@ -112,9 +112,9 @@ void loop(Builder& b, Call& c) {
     body.result(body.builder.pool()[b.random().index(body.builder.pool().size())]);
   c.attrs = LoopAttrs{carried};
   c.outputs = static_cast<size_t>(carried + stacked);
-  // Endless loops are a matter of the limits on work, and cost seconds each.
-  c.inputs = {b.ints({}, {b.random().pick(0, 4)}),
-              b.random().chance(70) ? b.flag(b.random().chance(90)) : nullptr};
+  // A loop that goes on until the limit on work ends it is rare: it costs as much as many models.
+  const int64_t count = b.random().chance(1) ? INT64_MAX : b.random().pick(0, 4);
+  c.inputs = {b.ints({}, {count}), b.random().chance(70) ? b.flag(b.random().chance(90)) : nullptr};
   c.inputs.insert(c.inputs.end(), operands.begin(), operands.end());
   c.bodies.push_back(std::move(body.graph));
 }
