@@ -8,9 +8,13 @@
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
 #include "driver/statistics.h"
+#include "limits/limits.h"
 #include "quantize/calibration/channels_last.h"
 #include "quantize/calibration/outliers.h"
+#include "quantize/trial/measurements.h"
 #include "report/convert.h"
+#include "runtime/executor.h"
+#include "support/budget.h"
 
 namespace ec {
 namespace {
@@ -70,6 +74,29 @@ Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model
   return used;
 }
 
+// Runs the first sample by itself, so that a model that never ends is told before calibration waits
+// for it. Every other error is left to the strategy, which says more.
+Status check_run_ends(const Compilation& c, const Graph& graph, quantize::SampleSource& samples) {
+  if (samples.measurements() != nullptr && samples.measurements()->playing()) return {};
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) {
+    if (!input->type().is_static()) return {};
+    types.emplace_back(input->dtype(), *input->shape());
+  }
+  if (samples.size() == 0) return {};
+  const Result<std::vector<Value>> sample = samples.read(0);
+  if (!sample) return {};
+  std::vector<ConstView> views;
+  for (const Value& value : *sample) views.push_back(value.view());
+  Budget budget(run_limits(c.options()));
+  const BudgetScope scope(budget);
+  auto executor = Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(1));
+  if (!executor) return {};
+  if (auto ran = (*executor)->run(views); !ran && is_stop(ran.error().code()))
+    return std::move(ran).error();
+  return {};
+}
+
 Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphForm form) {
   const quantize::Strategy& strategy = *model.strategy;
   EC_TRY(quantize::QuantizeRequest request,
@@ -85,6 +112,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   if (strategy.samples != quantize::SampleUse::Unused && given) {
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();
+    EC_CHECK_OK(check_run_ends(c, *model.graph, *data.samples));
   }
   request.recorded = model.facts.recorded;
   request.form = form;

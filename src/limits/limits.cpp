@@ -34,6 +34,13 @@ FoldLimits fold_limits(const Options& options, size_t model_bytes) {
   return limits;
 }
 
+BudgetLimits run_limits(const Options& options) {
+  BudgetLimits limits;
+  limits.work = static_cast<uint64_t>(options.integer_if("run-work").value_or(0)) * kMillion;
+  limits.work_option = "--run-work MILLIONS";
+  return limits;
+}
+
 BudgetLimits self_check_limits(const Options& options, size_t model_bytes) {
   BudgetLimits limits;
   limits.work =

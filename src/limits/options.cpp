@@ -44,6 +44,17 @@ constexpr OptionDef kLimits[] = {
      .least = 0,
      .most = 1e6,
      .verbs = kOptimisesModel},
+    {.name = "run-work",
+     .type = OptionType::Integer,
+     .argument = "MILLIONS",
+     .help = "millions of operations that one run of the model may take where it is measured or "
+             "calibrated; a model that takes more, such as one with an endless loop, fails with "
+             "EC5003",
+     .default_value = "8000",
+     .least = 1,
+     .most = 1e9,
+     .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Bench),
+     .changes_output = false},
     {.name = "self-check-work",
      .type = OptionType::Integer,
      .argument = "MILLIONS",

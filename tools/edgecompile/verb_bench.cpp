@@ -8,9 +8,11 @@
 #include "driver/jobs.h"
 #include "edgecompiler/report.h"
 #include "inputs.h"
+#include "limits/limits.h"
 #include "ops/op_def.h"
 #include "report/describe_run.h"
 #include "report_table.h"
+#include "support/budget.h"
 #include "terminal.h"
 
 namespace ec::cli {
@@ -81,6 +83,13 @@ Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink)
   EC_TRY(const OpenedSession opened,
          open_session(default_registry(), model, Verb::Bench, options, sink));
   EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, *opened.session));
+  {
+    // One run tells whether the model ends at all.
+    Budget budget(run_limits(options));
+    const BudgetScope scope(budget);
+    if (auto ran = opened.session->run(inputs); !ran) return std::move(ran).error().file(model);
+    EC_CHECK_OK(opened.session->reset());
+  }
   Result<BenchmarkStats> stats =
       opened.session->benchmark(inputs, {options.integer("warmup"), options.integer("iterations")});
   if (!stats) return std::move(stats).error().file(model);
