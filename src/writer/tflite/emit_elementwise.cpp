@@ -116,6 +116,9 @@ Status emit_clip(OpEmitter& e) {
     if (const auto code = clamp_operator(e.op()))
       return e.add(*code, {e.in(0)}, {e.out()}), ok_status();
   }
+  // The operators below take and give numbers that are stored the same way.
+  if (type.quant != e.op().output()->type().quant)
+    return e.fail("bounds between numbers with other quantisation parameters");
   const bool has_low = e.has(1) && low != -HUGE_VAL;
   const bool has_high = e.has(2) && high != HUGE_VAL;
   int32_t x = e.in(0);
