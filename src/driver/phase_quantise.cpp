@@ -91,8 +91,11 @@ Status check_run_ends(const Compilation& c, const Graph& graph, quantize::Sample
   Budget budget(run_limits(c.options()));
   const BudgetScope scope(budget);
   auto executor = Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(1));
-  if (!executor) return {};
-  if (auto ran = (*executor)->run(views); !ran && is_stop(ran.error().code()))
+  const auto is_limit = [](const Error& error) {
+    return is_stop(error.code()) || error.code() == Code::OutOfMemory;
+  };
+  if (!executor) return is_limit(executor.error()) ? std::move(executor).error() : Status();
+  if (auto ran = (*executor)->run(views); !ran && is_limit(ran.error()))
     return std::move(ran).error();
   return {};
 }

@@ -37,7 +37,9 @@ FoldLimits fold_limits(const Options& options, size_t model_bytes) {
 BudgetLimits run_limits(const Options& options) {
   BudgetLimits limits;
   limits.work = static_cast<uint64_t>(options.integer_if("run-work").value_or(0)) * kMillion;
+  limits.memory = static_cast<size_t>(options.integer_if("run-memory").value_or(0)) * kMegabyte;
   limits.work_option = "--run-work MILLIONS";
+  limits.memory_option = "--run-memory MB";
   return limits;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/costs.h"
 #include "cli.h"
@@ -80,16 +81,15 @@ std::string report_text(const BenchReport& report) {
 Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& model = settings.arguments.front();
   const Options& options = settings.options;
+  // One run under limits tells whether the model ends at all, and fits.
+  Budget budget(run_limits(options));
+  std::optional<BudgetScope> scope(std::in_place, budget);
   EC_TRY(const OpenedSession opened,
          open_session(default_registry(), model, Verb::Bench, options, sink));
   EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, *opened.session));
-  {
-    // One run tells whether the model ends at all.
-    Budget budget(run_limits(options));
-    const BudgetScope scope(budget);
-    if (auto ran = opened.session->run(inputs); !ran) return std::move(ran).error().file(model);
-    EC_CHECK_OK(opened.session->reset());
-  }
+  if (auto ran = opened.session->run(inputs); !ran) return std::move(ran).error().file(model);
+  EC_CHECK_OK(opened.session->reset());
+  scope.reset();
   Result<BenchmarkStats> stats =
       opened.session->benchmark(inputs, {options.integer("warmup"), options.integer("iterations")});
   if (!stats) return std::move(stats).error().file(model);
