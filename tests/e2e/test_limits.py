@@ -79,6 +79,15 @@ class Endless(Case):
                 if COUNT > 10:
                     print(f"compile, by itself: {name}: {took:.3f} s of the processor")
 
+    def test_measuring_ends_by_its_own_limit(self):
+        for name, text in endless.models(COUNT):
+            with self.subTest(name):
+                self.write("m.ecir", text)
+                outcome = self.run_program("bench", "m.ecir", "--run-work", "200", "--run-memory", "256", "--json")
+                self.assertEqual(outcome.code, 4, outcome.out)
+                self.assertIn(outcome.codes[0], ("EC5001", "EC5003"))
+                self.assertIn("--run-", outcome.json["diagnostics"][0]["hint"])
+
     def test_the_error_tells_where(self):
         self.write("m.ecir", endless.models(1)[0][1])
         outcome = self.bad(4, "EC5002", "run", "m.ecir", "--timeout", "0.2")
