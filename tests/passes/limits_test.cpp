@@ -101,8 +101,8 @@ TEST(FoldLimits, ASharedOperandIsNotFreed) {
   auto graph = test::graph_from(text + "}");
   PassContext context;
   ASSERT_TRUE(PassManager().run(*graph, "fold-constants", context).ok());
-  EXPECT_LE(constant_bytes(*graph), (size_t{64} + 8) << 20);
-  EXPECT_EQ(graph->num_operations(), 4u);
+  EXPECT_LE(constant_bytes(*graph), (size_t{16} + 8) << 20);
+  EXPECT_EQ(graph->num_operations(), 16u);
 }
 
 TEST(FoldLimits, WhatTakesLongIsLeftToTheRun) {
