@@ -1,6 +1,7 @@
 // Which tensors share memory. Each set has one root, which stands for the memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
