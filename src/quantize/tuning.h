@@ -42,6 +42,12 @@ inline constexpr double kMixedRanges = 16;
 inline constexpr double kPreciseOutputsCost = 0.005;
 // Gain for which the mean in front of such a layer gets 16 bits, too.
 inline constexpr double kPreciseMeansGain = 0.1;
+// The tail of a network that decodes boxes and scores (plan/precise_tail.h): the largest share of
+// the network's cost that it may have as floats; the share below which a layer with weights belongs
+// to it; the share up to which a layer in front of it gets 16-bit activations; and the gain for which
+// it is kept.
+inline constexpr double kPreciseTailCost = 0.05, kTinyLayer = 0.0005, kPreciseLayerCost = 0.01;
+inline constexpr double kPreciseTailGain = 0.3;
 
 // --- rescale/: channels made alike ---------------------------------------------------------------
 // Samples that show how channels compare; the ranges themselves come from all samples.
@@ -139,6 +145,18 @@ inline constexpr double kCostOfElement = 8;
 // over the samples of a trial that is hundreds. The few of a classifier, most of them sure, say
 // less than the noise of all scores.
 inline constexpr size_t kManyPredictions = 16;
+// Parts of an output (measure/output_parts.h). Neighbouring indices belong to different parts where
+// their values differ by more than the first factor; more parts than the second are no parts.
+// Samples that show it.
+inline constexpr double kPartSpread = 5;
+inline constexpr size_t kMostParts = 16, kPartSamples = 4;
+// Scores below this pass no threshold that is in use: they are not judged. Values between 0 and 1 are
+// taken for scores where at least the second share of them is below it.
+inline constexpr float kLeastScore = 0.02f;
+inline constexpr double kSmallScores = 0.8;
+// A change that makes a part noisier by more than the first factor is not kept, unless the part's
+// noise is below the second share of that of the worst part.
+inline constexpr double kPartLoss = 1.1, kHarmlessPart = 0.1;
 // Bytes of float reference outputs that are held for trials; what is beyond is computed again.
 inline constexpr size_t kReferenceBytes = size_t{64} << 20;
 // Largest SQNR that is reported, in dB; what has no error at all has this.

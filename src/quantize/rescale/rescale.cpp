@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quantize/plan/masked_values.h"
+#include "quantize/plan/mixed_ranges.h"
 #include "quantize/rescale/equalize.h"
 #include "quantize/trial/trial.h"
 #include "quantize/tuning.h"
@@ -62,7 +63,7 @@ class Rescaler {
     const Plan plan = make_plan(*changed, target_, options_);
     EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
     if (tensors == 0) return {};
-    const auto reference = std::make_shared<ReferenceOutputs>();
+    const auto reference = std::make_shared<ReferenceOutputs>(reference_->parts());
     EC_TRY(const Judgement now, judge(*changed, reference));
     gain.before_db = best_->sqnr_db;
     gain.after_db = now.sqnr_db;
@@ -96,8 +97,13 @@ class Rescaler {
     Judgement judged;
     EC_TRY(judged.run, calibrate(graph, plan, *request_.samples, probe_, options));
     PlanOptions planned = options_;
-    if (keep_unbounded_in_float(graph, plan, judged.run.unbounded, planned))
-      plan = make_plan(graph, target_, planned);
+    bool changes = keep_unbounded_in_float(graph, plan, judged.run.unbounded, planned);
+    // As the search for ranges will have it: one scale for boxes and scores would hide the rest.
+    for (const Operation* op : mixed_outputs(graph, plan, judged.run)) {
+      planned.chosen[op->id()] = {};
+      changes = true;
+    }
+    if (changes) plan = make_plan(graph, target_, planned);
     EC_TRY(const FormParams params, assign_parameters(graph, plan, judged.run.ranges));
     const LayerWeights weights = round_weights(graph, plan, params);
     EC_TRY(const auto trial, Trial::create(graph, plan, request_.threads, reference));

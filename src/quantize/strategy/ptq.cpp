@@ -9,17 +9,45 @@
 #include "quantize/rescale/rescale.h"
 #include "quantize/strategy/accuracy_budget.h"
 #include "quantize/strategy/context.h"
+#include "quantize/trial/measurements.h"
 #include "quantize/tuning.h"
+#include "runtime/executor.h"
 #include "support/strings.h"
 
 namespace ec::quantize::ptq {
 namespace {
+
+Result<std::unique_ptr<Executor>> float_executor(const Graph& graph, int threads) {
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
+  return Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(threads));
+}
 
 Status refuse_quantized(const Graph& graph) {
   for (const Tensor* tensor : graph.tensors())
     if (tensor->type().quant)
       return Error(Code::Usage, "the model is quantised already")
           .hint("leave --quantize out: its scales are kept as they are");
+  return {};
+}
+
+// Finds the parts of outputs by what the float network gives for some samples.
+Status find_output_parts(QuantizeContext& context) {
+  SampleSource& source = *context.request.samples;
+  if (source.measurements() != nullptr && source.measurements()->playing()) return {};
+  const Graph& graph = *context.graph;
+  EC_TRY(const auto executor, float_executor(graph, context.request.threads));
+  std::vector<std::vector<Value>> outputs;
+  for (const size_t index : evenly_spaced(context.split.calibration, tuning::kPartSamples)) {
+    EC_TRY(const std::vector<Value> sample, source.read(index));
+    std::vector<ConstView> views;
+    for (const Value& value : sample) views.push_back(value.view());
+    EC_TRY(std::vector<Value> values, executor->run(views));
+    outputs.push_back(std::move(values));
+  }
+  OutputParts parts = parts_of_graph(graph);
+  refine_parts(parts, outputs);
+  context.reference = std::make_shared<ReferenceOutputs>(std::move(parts));
   return {};
 }
 
@@ -62,7 +90,7 @@ Status begin(QuantizeContext& context) {
 Status analyse(QuantizeContext& context) {
   context.update_plan();
   context.split = split_samples(context.request.samples->size(), context.request.wanted_samples);
-  return {};
+  return find_output_parts(context);
 }
 
 Status rescale(QuantizeContext& context) {

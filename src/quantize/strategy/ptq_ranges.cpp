@@ -7,6 +7,7 @@
 #include "quantize/plan/masked_values.h"
 #include "quantize/plan/mixed_ranges.h"
 #include "quantize/plan/precise_outputs.h"
+#include "quantize/plan/precise_tail.h"
 #include "quantize/ranges/choose_ranges.h"
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/ptq.h"
@@ -65,10 +66,32 @@ void choose(QuantizeContext& context, const std::map<uint32_t, Choice>& choices)
   context.update_plan();
 }
 
+// Decoders of boxes and scores compute on floats where that is measured to help.
+Status make_tail_precise(QuantizeContext& context) {
+  const PreciseOutputs tail = precise_tail(*context.graph, context.plan);
+  if (tail.choices.empty()) return {};
+  EC_TRY(const double rounded_db, sqnr_as_planned(context));
+  const PlanOptions without = context.plan_options;
+  choose(context, tail.choices);
+  EC_TRY(const double precise_db, sqnr_as_planned(context));
+  const bool applied = context.request.methods.precise_outputs == Switch::On ||
+                       precise_db >= rounded_db + tuning::kPreciseTailGain;
+  context.report().methods.push_back(
+      {"precise-tail", applied, rounded_db, precise_db,
+       fmt::format("what decodes the outputs computes on floats; operations with more than 8 "
+                   "bits: {}",
+                   tail.choices.size())});
+  if (applied) return {};
+  context.plan_options = without;
+  context.update_plan();
+  return {};
+}
+
 // Outputs that stay floats are not rounded on their way, where that costs little.
 Status make_outputs_precise(QuantizeContext& context) {
   const Switch wanted = context.request.methods.precise_outputs;
   if (wanted == Switch::Off || !may_be_precise(context.request)) return {};
+  EC_CHECK_OK(make_tail_precise(context));
   const double most_share = wanted == Switch::On ? 1.0 : tuning::kPreciseOutputsCost;
   const PreciseOutputs precise = precise_outputs(*context.graph, context.plan, most_share);
   if (precise.choices.empty()) return {};

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr std::string_view kFormat = "edgecompiler statistics";
 
 Error mismatch(std::string what) {
@@ -376,10 +376,10 @@ Result<OutputError> Measurements::output_error(
   return record_->answer<OutputError>(
       playing_, "trial", measure,
       [](const OutputError& error) {
-        return Json{error.noise, error.signal, error.judged};
+        return Json{error.noise, error.signal, error.judged, error.parts};
       },
       [](const Json& json) {
-        return OutputError{json.at(0), json.at(1), json.at(2)};
+        return OutputError{json.at(0), json.at(1), json.at(2), json.at(3)};
       },
       [](const OutputError&) { return true; });
 }

@@ -86,8 +86,22 @@ OutputError sum_of(std::span<const OutputError> subsets) {
     sum.noise += subset.noise;
     sum.judged += subset.judged;
     sum.signal += subset.signal;
+    sum.parts.resize(std::max(sum.parts.size(), subset.parts.size()));
+    for (size_t i = 0; i < subset.parts.size(); ++i) sum.parts[i] += subset.parts[i];
   }
   return sum;
+}
+
+Trial::Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference)
+    : graph_(graph), plan_(plan), reference_(std::move(reference)) {
+  const std::vector<JudgedTensor> tensors = judged_outputs(graph);
+  const OutputParts& parts = reference_->parts();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].softmax_axis || i >= parts.size())
+      judged_.push_back({i, {}, tensors[i].softmax_axis});
+    else
+      for (const OutputPart& part : parts[i]) judged_.push_back({i, part, std::nullopt});
+  }
 }
 
 Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& plan, int threads,
@@ -126,15 +140,23 @@ void Trial::keep_samples(size_t count) {
   expected_.resize(count);
 }
 
+// Whether one part pays for what the others gain.
+static bool loses_a_part(const OutputError& now, const OutputError& before) {
+  if (now.parts.size() < 2 || now.parts.size() != before.parts.size()) return false;
+  const double worst = *std::max_element(now.parts.begin(), now.parts.end());
+  for (size_t i = 0; i < now.parts.size(); ++i)
+    if (now.parts[i] > tuning::kPartLoss * before.parts[i] &&
+        now.parts[i] > tuning::kHarmlessPart * worst)
+      return true;
+  return false;
+}
+
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const tuning::NoiseFactors& wanted) {
-  double noise = 0, noise_before = 0;
-  for (size_t i = 0; i < now.size(); ++i) {
+  for (size_t i = 0; i < now.size(); ++i)
     if (now[i].judged > wanted.subset * before[i].judged) return false;
-    noise += now[i].judged;
-    noise_before += before[i].judged;
-  }
-  return noise < wanted.total * noise_before;
+  const OutputError sum = sum_of(now), sum_before = sum_of(before);
+  return sum.judged < wanted.total * sum_before.judged && !loses_a_part(sum, sum_before);
 }
 
 size_t Trial::num_subsets() const {
@@ -167,8 +189,8 @@ Status Trial::prepare(const Rounding& rounding) {
   return {};
 }
 
-// The error of one output over several samples.
-class Trial::ErrorOfOutput {
+// The error of one part over several samples.
+class Trial::ErrorOfPart {
  public:
   void add(const SampleError& sample, double of) {
     noise_ += of * sample.noise;
@@ -192,16 +214,15 @@ class Trial::ErrorOfOutput {
 Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Rounding& rounding,
                                                          RoundedRunner& runner) const {
   EC_TRY(const std::vector<Value> got, runner.run(samples_[sample], rounding));
-  std::vector<SampleError> errors(got.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const Value& expected = expected_[sample][i];
-    if (got[i].dtype != DType::F32 || got[i].shape != expected.shape) continue;
-    const auto a = expected.as<float>(), b = got[i].as<float>();
-    for (size_t k = 0; k < a.size(); ++k) {
-      const double difference = static_cast<double>(a[k]) - static_cast<double>(b[k]);
-      errors[i].noise += difference * difference;
-      errors[i].signal += static_cast<double>(a[k]) * static_cast<double>(a[k]);
-    }
+  std::vector<SampleError> errors(judged_.size());
+  for (size_t i = 0; i < judged_.size(); ++i) {
+    const Value& expected = expected_[sample][judged_[i].output];
+    const Value& value = got[judged_[i].output];
+    if (value.dtype != DType::F32 || value.shape != expected.shape) continue;
+    const auto a = expected.as<float>(), b = value.as<float>();
+    const PartError error = part_error(judged_[i].part, expected.shape, a, b);
+    errors[i].noise = error.noise;
+    errors[i].signal = error.signal;
     if (judged_[i].softmax_axis)
       if (const auto lists = score_lists(expected.shape, judged_[i].softmax_axis);
           lists && lists->rows * lists->inner >= tuning::kManyPredictions)
@@ -220,18 +241,23 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t subset, si
     by_sample[at] = errors_of(chosen[at], rounding, *runners_[static_cast<size_t>(thread)]);
   });
   // Summed in the order of the samples, so that the number of threads does not matter.
-  std::vector<ErrorOfOutput> outputs(graph_.outputs().size());
+  std::vector<ErrorOfPart> parts(judged_.size());
   for (size_t n = 0; n < chosen.size(); ++n) {
     EC_TRY(const std::vector<SampleError> sample, std::move(*by_sample[n]));
-    for (size_t i = 0; i < sample.size(); ++i) outputs[i].add(sample[i], weights_[chosen[n]]);
+    for (size_t i = 0; i < sample.size(); ++i) parts[i].add(sample[i], weights_[chosen[n]]);
   }
   OutputError total;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].empty()) continue;
-    total.noise += outputs[i].ratio();
-    total.judged += outputs[i].judged();
-    total.signal += 1;
+  double squares = 0;
+  for (const ErrorOfPart& part : parts) {
+    total.parts.push_back(part.empty() ? 0 : part.judged());
+    if (part.empty()) continue;
+    total.noise += part.ratio();
+    squares += total.parts.back() * total.parts.back();
+    total.signal = 1;
   }
+  // Ratios of noise differ by powers of ten: the root of their squares is little more than the
+  // largest, and still falls when another part gains.
+  total.judged = parts.size() == 1 ? total.parts[0] : std::sqrt(squares);
   return total;
 }
 

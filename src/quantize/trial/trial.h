@@ -16,15 +16,17 @@ namespace ec::quantize {
 
 // Squared error of the outputs against the exact run.
 struct OutputError {
-  double noise = 0, signal = 0;  // each output's share weighs the same
+  double noise = 0, signal = 0;  // each part's share of noise weighs the same
   // The noise by which choices are judged, between that of all samples together and that of a
   // typical one (their geometric mean): a few samples with large errors count, but do not decide
   // what is better for all others. Where a softmax makes many predictions for each sample, what
   // its probabilities lose counts as much as the noise in front of it: among thousands of classes,
   // of which most never matter, the same noise may leave all answers as they are, or change every
   // one.
+  // Over all parts of all outputs, the worst counts most.
   double judged = 0;
-  double sqnr_db() const;  // as judged
+  std::vector<double> parts = {};  // the same for each part by itself
+  double sqnr_db() const;          // as judged
 };
 OutputError sum_of(std::span<const OutputError> subsets);
 
@@ -53,15 +55,17 @@ class Trial {
   Result<OutputError> measure_subset(const Rounding& rounding, size_t subset);
 
  private:
-  Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference)
-      : graph_(graph),
-        plan_(plan),
-        judged_(judged_outputs(graph)),
-        reference_(std::move(reference)) {}
+  Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference);
   Result<OutputError> measure_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Result<OutputError> run_every(const Rounding& rounding, size_t subset, size_t num_subsets);
   Status prepare(const Rounding& rounding);
-  // The error of one output and sample.
+  // A part of an output, or the operand of the softmax that makes the output.
+  struct JudgedPart {
+    size_t output = 0;
+    OutputPart part;
+    std::optional<size_t> softmax_axis;
+  };
+  // The error of one part and sample.
   struct SampleError {
     double noise = 0, signal = 0;
     // Divergence of probabilities where they are many, as a share of that of a uniform guess.
@@ -69,12 +73,12 @@ class Trial {
   };
   Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
                                              RoundedRunner& runner) const;
-  class ErrorOfOutput;
+  class ErrorOfPart;
 
   const Graph& graph_;
   const Plan& plan_;
-  const std::vector<JudgedTensor> judged_;
   std::shared_ptr<ReferenceOutputs> reference_;
+  std::vector<JudgedPart> judged_;
   std::unique_ptr<kernels::ThreadPool> team_;            // runs samples side by side
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one
