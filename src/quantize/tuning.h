@@ -153,6 +153,8 @@ inline constexpr size_t kMostParts = 16, kPartSamples = 4;
 // Scores below this pass no threshold that is in use: they are not judged. Values between 0 and 1 are
 // taken for scores where at least the second share of them is below it.
 inline constexpr float kLeastScore = 0.02f;
+// The threshold by which the report counts scores: the usual one of detectors.
+inline constexpr float kDecisionScore = 0.25f;
 inline constexpr double kSmallScores = 0.8;
 // A change that makes a part noisier by more than the first factor is not kept, unless the part's
 // noise is below the second share of that of the worst part.

@@ -22,6 +22,22 @@ LayerError layer_error(const quantize::LayerAccuracy& layer) {
   return error;
 }
 
+std::vector<PartError> part_errors(const std::vector<quantize::PartAccuracy>& parts) {
+  std::vector<PartError> errors;
+  for (const quantize::PartAccuracy& part : parts) {
+    PartError& error = errors.emplace_back();
+    error.name = part.name;
+    error.meaning = part_meaning_name(part.meaning);
+    error.error = error_summary(part.error);
+    if (part.meaning != quantize::PartMeaning::Scores) continue;
+    error.scores_float = part.decisions.expected;
+    error.scores_quantized = part.decisions.got;
+    error.scores_both = part.decisions.both;
+    error.decision_agreement = part.decisions.agreement();
+  }
+  return errors;
+}
+
 AccuracySummary accuracy_summary(const quantize::AccuracyReport& accuracy) {
   AccuracySummary summary;
   summary.samples = static_cast<int64_t>(accuracy.samples);
@@ -29,7 +45,8 @@ AccuracySummary accuracy_summary(const quantize::AccuracyReport& accuracy) {
   for (const quantize::LayerAccuracy& input : accuracy.inputs)
     summary.inputs.push_back(layer_error(input));
   for (const quantize::OutputAccuracy& output : accuracy.outputs)
-    summary.outputs.push_back({output.name, error_summary(output.error), output.top1_agreement});
+    summary.outputs.push_back({output.name, error_summary(output.error), output.top1_agreement,
+                               part_errors(output.parts)});
   for (const quantize::LayerAccuracy& layer : accuracy.layers)
     summary.layers.push_back(layer_error(layer));
   for (const quantize::LayerAccuracy* layer : accuracy.ranked())

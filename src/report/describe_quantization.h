@@ -50,6 +50,33 @@ struct Description<LayerError> {
   }
 };
 
+template <>
+struct Description<PartError> {
+  static constexpr std::string_view kName = "PartError";
+  static constexpr std::string_view kHelp =
+      "What quantisation costs at one part of an output, against the part's own size.";
+  template <class Visitor>
+  static void fields(Visitor& v, const PartError& p) {
+    v(Field("name", "the output and the indices of the part").titled("Part of an output"), p.name);
+    v(Field("meaning", "scores: those that a threshold may let through are judged; values: all")
+          .titled("Meaning"),
+      p.meaning);
+    error_fields(v, p.error);
+    v(Field("max_error", "largest error").measured().titled("Largest error"), p.error.max_error);
+    v(Field("scores_float", "scores above 0.25 in the float model").measured().if_set(),
+      p.scores_float);
+    v(Field("scores_quantized", "scores above 0.25 in the quantised model").measured().if_set(),
+      p.scores_quantized);
+    v(Field("scores_both", "scores above 0.25 in both").measured().if_set(), p.scores_both);
+    v(Field("decision_agreement", "how alike both sets are, 1 where they are equal")
+          .share()
+          .measured()
+          .if_set()
+          .titled("Same above 0.25"),
+      p.decision_agreement);
+  }
+};
+
 // Without what `evaluate` adds.
 struct QuantizedOutput {
   const OutputError* error = nullptr;
@@ -71,6 +98,7 @@ struct Description<QuantizedOutput> {
           .measured()
           .titled("Same top-1"),
       e.top1_agreement);
+    v(Field("parts", "boxes, scores and the like, where the output holds several"), e.parts);
   }
 };
 

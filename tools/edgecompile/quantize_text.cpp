@@ -21,6 +21,17 @@ std::string outputs_table(const AccuracySummary& accuracy) {
   return report_table(rows, {"name", "sqnr_db", "cosine", "max_error", "top1_agreement"});
 }
 
+// What outputs hold side by side, each against its own size: the figure of the whole output is that
+// of its largest part.
+std::string parts_table(const AccuracySummary& accuracy) {
+  std::vector<PartError> rows;
+  for (const OutputError& output : accuracy.outputs)
+    rows.insert(rows.end(), output.parts.begin(), output.parts.end());
+  if (rows.empty()) return {};
+  return "\n" +
+         report_table(rows, {"name", "meaning", "sqnr_db", "max_error", "decision_agreement"});
+}
+
 std::string cause_text(std::string_view what, const LayerError& layer) {
   if (layer.cause.empty()) return {};
   return fmt::format("\n  {}'{}': {}\n    {}\n", what, printable(layer.name, 60), layer.cause,
@@ -114,7 +125,7 @@ std::string quantize_text(const QuantizationReport& report) {
       fmt::format("  {} against the float model on {} samples {}:\n\n",
                   strategy->float_activations ? "measured" : "simulated", accuracy.samples,
                   accuracy.held_out ? "kept apart" : "(the same ones: too few to keep some apart)");
-  out += outputs_table(accuracy);
+  out += outputs_table(accuracy) + parts_table(accuracy);
   if (!accuracy.layers.empty()) out += "\n" + layers_table(accuracy);
   std::string times;
   for (const StepTime& step : report.steps)

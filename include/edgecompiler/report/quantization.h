@@ -35,11 +35,23 @@ struct LayerError {
   double rmse_in_steps() const { return scale > 0 ? error.rmse / scale : 0.0; }
 };
 
+// One of several things that an output holds side by side, such as boxes and scores.
+struct PartError {
+  std::string name;     // the output with the indices of the part: "output0[:, 4:22]"
+  std::string meaning;  // "scores" or "values"
+  // Of scores: of those that a threshold may let through, not of the thousands near zero.
+  ErrorSummary error;
+  // Scores above 0.25: in the float model, in the quantised one, and in both.
+  std::optional<int64_t> scores_float, scores_quantized, scores_both;
+  std::optional<double> decision_agreement;  // of these sets, 1 where they are equal
+};
+
 struct OutputError {
   std::string name;
   ErrorSummary error;
   // Where the output holds scores of classes: share of lists whose largest has the same index.
   std::optional<double> top1_agreement;
+  std::vector<PartError> parts = {};  // empty where the output is one list of values
 };
 
 struct AccuracySummary {

@@ -14,11 +14,20 @@ namespace {
 
 class OutputComparison {
  public:
-  explicit OutputComparison(const Graph& graph)
+  OutputComparison(const Graph& graph, const OutputParts& parts)
       : names_(graph.output_names()),
         axes_(softmax_axes(graph)),
+        parts_(parts),
         errors_(names_.size()),
-        agreement_(names_.size()) {}
+        agreement_(names_.size()),
+        by_part_(names_.size()) {
+    for (size_t i = 0; i < std::min(parts.size(), names_.size()); ++i) {
+      // A whole output of plain values is told by its own figures.
+      if (axes_[i] || (parts[i].size() == 1 && parts[i][0].meaning == PartMeaning::Values)) continue;
+      for (const OutputPart& part : parts[i])
+        by_part_[i].push_back({names_[i] + part_text(part), part.meaning, {}, {}});
+    }
+  }
 
   void see(const std::vector<Value>& expected, const std::vector<Value>& got) {
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -26,20 +35,46 @@ class OutputComparison {
       errors_[i].add(expected[i].as<float>(), got[i].as<float>());
       if (const auto lists = score_lists(expected[i].shape, axes_[i]))
         agreement_[i].add(expected[i].as<float>(), got[i].as<float>(), *lists);
+      for (size_t p = 0; p < by_part_[i].size(); ++p)
+        see_part(parts_[i][p], by_part_[i][p], expected[i], got[i]);
     }
   }
   std::vector<OutputAccuracy> outputs() const {
     std::vector<OutputAccuracy> outputs;
     for (size_t i = 0; i < names_.size(); ++i)
-      outputs.push_back({names_[i], errors_[i], agreement_[i].share()});
+      outputs.push_back({names_[i], errors_[i], agreement_[i].share(), by_part_[i]});
     return outputs;
   }
 
  private:
+  void see_part(const OutputPart& part, PartAccuracy& accuracy, const Value& expected,
+                const Value& got) {
+    const auto a = expected.as<float>(), b = got.as<float>();
+    for_each_run(part, expected.shape, [&](size_t first, size_t count) {
+      const auto run_a = a.subspan(first, count), run_b = b.subspan(first, count);
+      if (part.meaning == PartMeaning::Values) {
+        accuracy.error.add(run_a, run_b);
+        return;
+      }
+      accuracy.decisions.add(run_a, run_b);
+      kept_a_.clear();
+      kept_b_.clear();
+      for (size_t i = 0; i < count; ++i) {
+        if (std::max(run_a[i], run_b[i]) < tuning::kLeastScore) continue;
+        kept_a_.push_back(run_a[i]);
+        kept_b_.push_back(run_b[i]);
+      }
+      accuracy.error.add(kept_a_, kept_b_);
+    });
+  }
+
   const std::vector<std::string> names_;
   const std::vector<std::optional<size_t>> axes_;
+  const OutputParts parts_;
   std::vector<ErrorStatistics> errors_;
   std::vector<Agreement> agreement_;
+  std::vector<std::vector<PartAccuracy>> by_part_;  // by output; empty where it is one part
+  std::vector<float> kept_a_, kept_b_;
 };
 
 class Comparison {
@@ -49,7 +84,7 @@ class Comparison {
         stored_(of.graph.tensor_id_bound()),
         errors_(of.graph.tensor_id_bound()),
         source_id_(of.simulated.graph->tensor_id_bound(), kNone),
-        outputs_(of.graph) {
+        outputs_(of.graph, of.parts) {
     for (uint32_t id = 0; id < of.simulated.quantized.size(); ++id) {
       const Tensor* tensor = of.simulated.quantized[id];
       if (tensor != nullptr && of.plan.observed[id]) source_id_[tensor->id()] = id;
@@ -195,6 +230,28 @@ void ErrorStatistics::add(std::span<const float> expected, std::span<const float
   count += static_cast<int64_t>(expected.size());
 }
 
+void DecisionCounts::add(std::span<const float> a, std::span<const float> b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool in_a = a[i] > tuning::kDecisionScore, in_b = b[i] > tuning::kDecisionScore;
+    expected += in_a;
+    got += in_b;
+    both += in_a && in_b;
+  }
+}
+
+std::optional<double> DecisionCounts::agreement() const {
+  if (expected + got == 0) return std::nullopt;
+  return 2 * static_cast<double>(both) / static_cast<double>(expected + got);
+}
+
+double OutputAccuracy::judged_sqnr_db() const {
+  if (parts.empty()) return error.sqnr_db();
+  double worst = tuning::kBestSqnr;
+  for (const PartAccuracy& part : parts)
+    if (part.error.count > 0) worst = std::min(worst, part.error.sqnr_db());
+  return worst;
+}
+
 std::vector<const LayerAccuracy*> AccuracyReport::ranked() const {
   std::vector<const LayerAccuracy*> order;
   for (const LayerAccuracy& layer : layers) order.push_back(&layer);
@@ -241,7 +298,7 @@ Result<AccuracyReport> compare_runs(const Simulation& of, SampleSource& source,
 Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
                                        int threads, ReferenceOutputs& reference) {
-  OutputComparison comparison(exact);
+  OutputComparison comparison(exact, reference.parts());
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto ours, executor_of(changed, {}, pool));
   std::unique_ptr<Executor> theirs;  // made where the reference lacks a sample

@@ -9,6 +9,7 @@
 
 #include "quantize/convert/convert.h"
 #include "quantize/measure/class_scores.h"
+#include "quantize/measure/output_parts.h"
 #include "quantize/ranges/calibrate.h"
 #include "quantize/trial/reference_outputs.h"
 
@@ -47,11 +48,34 @@ struct LayerAccuracy {
   bool mixes_ranges = false;  // operands of very different size share one scale
 };
 
+// Scores above the threshold that decisions are usually made with.
+struct DecisionCounts {
+  int64_t expected = 0, got = 0, both = 0;
+
+  void add(std::span<const float> a, std::span<const float> b);
+  // How alike both sets are, 1 where they are equal (Dice coefficient). Empty without any score.
+  std::optional<double> agreement() const;
+};
+
+// One of several parts that an output holds side by side.
+struct PartAccuracy {
+  std::string name;  // "output0[:, 4:22]"
+  PartMeaning meaning = PartMeaning::Values;
+  // Of scores: of those that a threshold may let through, not of the thousands near zero.
+  ErrorStatistics error;
+  DecisionCounts decisions;  // of scores
+};
+
 struct OutputAccuracy {
   std::string name;
   ErrorStatistics error;
   // Where the output holds scores of classes: share of lists whose largest has the same index.
   std::optional<double> top1_agreement;
+  // Empty where the output is one list of values.
+  std::vector<PartAccuracy> parts = {};
+
+  // The worst part, by its own scale; the whole output where it has no parts.
+  double judged_sqnr_db() const;
 };
 
 struct AccuracyReport {
@@ -73,6 +97,7 @@ struct Simulation {
   const Conversion& simulated;
   const FormParams& params;
   const std::vector<std::optional<Range>>& needed;  // by tensor id; see CalibrationRun
+  const OutputParts& parts;                         // by output; empty: outputs as they are
 };
 
 // Runs both graphs side by side. Tensors in front of a fused activation are left out, as they have

@@ -25,7 +25,7 @@ struct Outcome {
 class Search {
  public:
   Search(const BudgetSearch& given, const AccuracyBudget& budget)
-      : given_(given), budget_(budget), weights_(given.weights) {
+      : given_(given), budget_(budget), weights_(given.weights), reference_(given.parts) {
     for (const Operation* op : given.graph.topological())
       if (given.noise[op->id()] > 0 && may_raise(*op)) layers_.push_back(op->id());
     std::stable_sort(layers_.begin(), layers_.end(),
@@ -122,9 +122,11 @@ class Search {
     Outcome outcome;
     outcome.sqnr_db = tuning::kBestSqnr;
     for (const OutputAccuracy& output : accuracy.outputs) {
-      outcome.sqnr_db = std::min(outcome.sqnr_db, output.error.sqnr_db());
+      outcome.sqnr_db = std::min(outcome.sqnr_db, output.judged_sqnr_db());
       if (output.top1_agreement)
         outcome.agreement = std::min(outcome.agreement, *output.top1_agreement);
+      for (const PartAccuracy& part : output.parts)
+        outcome.agreement = std::min(outcome.agreement, part.decisions.agreement().value_or(1));
     }
     return outcome;
   }
@@ -151,7 +153,7 @@ class Search {
   std::vector<uint32_t> layers_;              // that can be raised, the worst first
   std::map<uint32_t, uint32_t> followed_by_;  // the softmax that is raised with a layer
   LayerWeights weights_;                      // with which they are tried
-  ReferenceOutputs reference_;                // of the samples that judge
+  ReferenceOutputs reference_;                // of the samples that judge, with their parts
   BudgetResult result_;
 };
 
@@ -159,9 +161,12 @@ class Search {
 
 Status check_budget(const Graph& graph, const AccuracyBudget& budget) {
   if (!budget.max_drop || has_score_lists(graph)) return {};
+  for (const auto& parts : parts_of_graph(graph))
+    for (const OutputPart& part : parts)
+      if (part.meaning == PartMeaning::Scores) return {};
   return Error(Code::Usage,
                "--max-drop counts predictions that change, and the model has none: no "
-               "output is a list of scores or made by a softmax")
+               "output holds scores or is made by a softmax")
       .hint("--min-sqnr 30 judges outputs of any kind");
 }
 

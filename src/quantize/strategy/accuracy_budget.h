@@ -23,6 +23,7 @@ struct BudgetSearch {
   SampleSource* samples = nullptr;
   std::span<const size_t> held_out = {};
   int threads = 1;
+  OutputParts parts = {};  // by output, judged each by its own scale
 };
 
 struct BudgetResult {

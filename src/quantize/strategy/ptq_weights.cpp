@@ -145,6 +145,7 @@ Status keep_budget(QuantizeContext& context) {
   search.samples = request.samples;
   search.held_out = context.split.held_out;
   search.threads = request.threads;
+  search.parts = context.reference->parts();
   EC_TRY(BudgetResult result, meet_budget(search, request.budget));
   report_raised(context, result);
   if (result.raised.empty()) return {};

@@ -189,6 +189,12 @@ Json json_of(const AccuracyReport& report) {
   for (const OutputAccuracy& output : report.outputs) {
     outputs.push_back({{"name", output.name}, {"error", json_of(output.error)}});
     if (output.top1_agreement) outputs.back()["top1"] = *output.top1_agreement;
+    for (const PartAccuracy& part : output.parts)
+      outputs.back()["parts"].push_back(
+          {{"name", part.name},
+           {"scores", part.meaning == PartMeaning::Scores},
+           {"error", json_of(part.error)},
+           {"decisions", {part.decisions.expected, part.decisions.got, part.decisions.both}}});
   }
   return {{"samples", report.samples},
           {"inputs", json_of(report.inputs)},
@@ -201,9 +207,16 @@ AccuracyReport accuracy_from(const Json& json) {
   report.inputs = layers_from(json.at("inputs"));
   report.layers = layers_from(json.at("layers"));
   for (const Json& entry : json.at("outputs")) {
-    OutputAccuracy output{entry.at("name"), error_from(entry.at("error")), std::nullopt};
+    OutputAccuracy output{entry.at("name"), error_from(entry.at("error")), std::nullopt, {}};
     if (const auto top1 = entry.find("top1"); top1 != entry.end())
       output.top1_agreement = top1->get<double>();
+    for (const Json& part : entry.value("parts", Json::array())) {
+      const Json& decisions = part.at("decisions");
+      output.parts.push_back({part.at("name"),
+                              part.at("scores") ? PartMeaning::Scores : PartMeaning::Values,
+                              error_from(part.at("error")),
+                              {decisions.at(0), decisions.at(1), decisions.at(2)}});
+    }
     report.outputs.push_back(std::move(output));
   }
   report.samples = count_from(json.at("samples"));
