@@ -40,7 +40,7 @@ class TaskScorer {
   // are not what the request says they are.
   Status recognise(Tensors outputs);
   // Adds a sample: outputs of the original and of the changed network, in the order of the
-  // interface. ShapeMismatch: they differ in shape, or not as many as the interface has.
+  // interface. ShapeMismatch: they differ in shape, or are not as many as the interface has.
   Status add(Tensors expected, Tensors got);
 
   // Unknown before the first sample, and where nothing fits.
@@ -53,6 +53,7 @@ class TaskScorer {
 
  private:
   Status check(Tensors outputs) const;
+  bool keeps_shapes(Tensors outputs) const;
 
   Interface interface_;
   Request request_;

@@ -112,7 +112,13 @@ TEST(Hostile, DetectorsKeepTheirShape) {
   TaskScorer scorer(first.interface(64, 64), {});
   ASSERT_TRUE(scorer.add(first.tensors(), first.tensors()).ok());
   ASSERT_EQ(scorer.task(), Task::Detection);
-  EXPECT_FALSE(scorer.add(second.tensors(), second.tensors()).ok());
+  ASSERT_TRUE(scorer.add(second.tensors(), second.tensors()).ok());
+  EXPECT_EQ(scorer.task(), Task::Unknown);
+  Request request;
+  request.task = Task::Detection;
+  TaskScorer asked(first.interface(64, 64), request);
+  ASSERT_TRUE(asked.add(first.tensors(), first.tensors()).ok());
+  EXPECT_FALSE(asked.add(second.tensors(), second.tensors()).ok());
 }
 
 }  // namespace

@@ -82,8 +82,9 @@ Precision AveragePrecision::precision(std::vector<Entry> entries, int64_t truths
   for (size_t o = 0; o < kOverlaps; ++o) {
     const double value = average(entries, o, truths);
     if (o == 0) result.ap50 = value;
-    result.ap50_95 += value / kOverlaps;
+    result.ap50_95 += value;
   }
+  result.ap50_95 /= kOverlaps;
   return result;
 }
 
@@ -101,10 +102,10 @@ std::optional<Precision> AveragePrecision::mean_of_classes() const {
   const auto classes = static_cast<double>(truths_of_class_.size());
   for (const auto& [label, truths] : truths_of_class_) {
     const Precision one = precision(std::move(by_class[label]), truths);
-    mean.ap50 += one.ap50 / classes;
-    mean.ap50_95 += one.ap50_95 / classes;
+    mean.ap50 += one.ap50;
+    mean.ap50_95 += one.ap50_95;
   }
-  return mean;
+  return Precision{mean.ap50 / classes, mean.ap50_95 / classes};
 }
 
 }  // namespace ec::tasks::detection

@@ -270,7 +270,8 @@ HeadPtr recognise_yolo_objectness(const HeadContext& context) {
 HeadPtr recognise_yolox(const HeadContext& context) {
   std::optional<Rows> rows = find_rows(context);
   if (!rows || !rows->grid || rows->grid->per_cell != 1 || rows->matrix.columns < 6) return nullptr;
-  if (!context.forced && is_placed(*rows)) return nullptr;
+  const bool probabilities = is_unit(span_of(rows->matrix, kBoxColumns, rows->matrix.columns));
+  if (!context.forced && (is_placed(*rows) || !probabilities)) return nullptr;
   return std::make_unique<YoloHead>("YOLOX", context, std::move(*rows),
                                     YoloForm{Places::Cells, true, false});
 }
