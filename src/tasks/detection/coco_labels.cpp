@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "support/file.h"
+#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec::tasks::detection {
@@ -61,7 +61,7 @@ std::string slashes(const std::filesystem::path& path) { return path.generic_str
 }  // namespace
 
 Result<CocoLabels> CocoLabels::read(const std::filesystem::path& path) {
-  EC_TRY(const Blob file, map_file(path));
+  EC_TRY(const Blob file, read_file(path));
   Result<CocoLabels> labels =
       parse(std::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.size()));
   if (!labels) return std::move(labels).error().file(path.string());
