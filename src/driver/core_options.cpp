@@ -97,7 +97,33 @@ constexpr OptionDef kEvaluation[] = {
      .argument = "FILE",
      .help =
          "labels of the samples: lines of PATH and LABEL (tab, comma or space between; relative "
-         "to --data), one label per line for arrays, or a .npy file of integers",
+         "to --data), one label per line for arrays, or a .npy file of integers; for detectors a "
+         ".json file of boxes as COCO has them",
+     .verbs = kEvaluates},
+    {.name = "task",
+     .type = OptionType::Choice,
+     .argument = "TASK",
+     .help = "what the outputs mean: classification, detection, segmentation, keypoints, "
+             "regression, sequence, or auto: told by their names, shapes and values",
+     .default_value = "auto",
+     .choices = "auto|classification|detection|segmentation|keypoints|regression|sequence",
+     .verbs = kEvaluates},
+    {.name = "head",
+     .type = OptionType::Choice,
+     .argument = "HEAD",
+     .help = "how boxes are read from a detector's outputs: yolov8 (also v9, v11), yolov5 (also "
+             "v7), yolox, end-to-end (YOLO v10, v26), ssd, ssd-postprocess, detr, picodet, "
+             "centernet, or auto",
+     .default_value = "auto",
+     .choices = "auto|yolov8|yolov5|yolox|end-to-end|ssd|ssd-postprocess|detr|picodet|centernet",
+     .verbs = kEvaluates},
+    {.name = "score-threshold",
+     .type = OptionType::Number,
+     .argument = "P",
+     .help = "score from which the reference's detections count, or a pixel belongs to a mask "
+             "(default: 0.25 for detection, 0.5 for segmentation)",
+     .least = 0.001,
+     .most = 0.999,
      .verbs = kEvaluates},
     {.name = "label-offset",
      .type = OptionType::Integer,

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
-#include "limits/limits.h"
 #include "driver/quantize_request.h"
 #include "evaluate/evaluated_network.h"
+#include "evaluate/task_evaluation.h"
+#include "limits/limits.h"
 #include "quantize/calibration/labels.h"
 #include "quantize/measure/accuracy.h"
 #include "quantize/measure/classification.h"
@@ -49,11 +50,12 @@ class Evaluation {
       return Error(Code::Usage, "evaluation needs data, and none is given")
           .hint("pass a folder of images, arrays or a list with --data PATH");
     EC_TRY(given_, preprocessing_of(options_));
+    EC_TRY(task_, TaskEvaluation::open(options_));
     EC_CHECK_OK(open_networks(model));
     EC_CHECK_OK(read_label_lines());
     EC_CHECK_OK(open_data());
     EC_CHECK_OK(find_labels());
-    if (labels_.of_sample.empty() && !reference_)
+    if (labels_.of_sample.empty() && !reference_ && !task_.has_boxes())
       return Error(Code::Usage, "without labels there is nothing to compare the model with")
           .file(data_)
           .hint(
@@ -102,7 +104,7 @@ class Evaluation {
   }
 
   Status read_label_lines() {
-    if (options_.text("labels").empty()) return {};
+    if (options_.text("labels").empty() || task_.has_boxes()) return {};
     EC_TRY(lines_, quantize::read_label_file(options_.text("labels")));
     std::error_code ignored;
     if (!fs::is_directory(data_, ignored)) return {};
@@ -117,8 +119,9 @@ class Evaluation {
   }
 
   Result<std::unique_ptr<quantize::SampleSource>> open_source(EvaluatedNetwork& network,
-                                                              EvaluatedModel& report) {
-    Preprocessing preprocessing = choose_preprocessing(network, report);
+                                                              EvaluatedModel& report,
+                                                              Preprocessing& preprocessing) {
+    preprocessing = choose_preprocessing(network, report);
     const auto open = [&] {
       return listed_.empty()
                  ? quantize::open_samples(data_, network.inputs(), preprocessing, sink_)
@@ -134,11 +137,12 @@ class Evaluation {
   }
 
   Status open_data() {
-    EC_TRY(std::unique_ptr<quantize::SampleSource> source, open_source(*model_, report_.model));
+    EC_TRY(std::unique_ptr<quantize::SampleSource> source,
+           open_source(*model_, report_.model, preprocessing_));
     size_ = source->size();
     if (reference_) {
       EC_TRY(std::unique_ptr<quantize::SampleSource> other,
-             open_source(*reference_, *report_.reference));
+             open_source(*reference_, *report_.reference, reference_preprocessing_));
       if (other->size() != size_)
         return Error(Code::BadCalibrationData,
                      fmt::format("the data holds {} samples for the model, {} for the reference",
@@ -148,11 +152,16 @@ class Evaluation {
       EC_CHECK_OK(refuse_arrays(*source));
       reference_->set_samples(std::move(other));
     }
+    if (task_.has_boxes() && !source->holds_images())
+      return Error(Code::Usage, "labels of boxes are for pictures, and the data holds arrays")
+          .file(data_);
     if (options_.text("labels").empty()) {
       EC_TRY(labels_, quantize::labels_of_samples(*source));
       std::error_code ignored;
-      if (labels_.of_sample.empty() && fs::is_directory(data_, ignored))
+      if (labels_.of_sample.empty() && fs::is_directory(data_, ignored)) {
         labels_ = quantize::labels_of_folders(*source, data_);
+        labels_of_folders_ = true;
+      }
     }
     model_->set_samples(std::move(source));
     return {};
@@ -169,7 +178,9 @@ class Evaluation {
   }
 
   Status find_labels() {
-    if (!options_.text("labels").empty()) {
+    if (task_.has_boxes()) {
+      report_.box_labels = options_.text("labels");
+    } else if (!options_.text("labels").empty()) {
       if (lines_.size() != size_)
         return Error(Code::BadCalibrationData,
                      fmt::format("{} labels for {} samples", lines_.size(), size_))
@@ -222,15 +233,19 @@ class Evaluation {
     return score.add(std::span(scores.values).first(classes), index);
   }
 
-  Status compare(const std::vector<RealOutput>& got, const std::vector<RealOutput>& expected) {
+  // Brings both into the order of the reference: output by output, and in its dimensions.
+  Status compare(std::vector<RealOutput>& got, std::vector<RealOutput>& expected) {
     if (report_.outputs.empty()) {
       EC_CHECK_OK(pair_outputs(got.size(), expected.size()));
       agreement_.resize(pairs_.size());
       errors_.resize(pairs_.size());
     }
+    std::vector<RealOutput> got_paired, expected_paired;
     for (size_t i = 0; i < pairs_.size(); ++i) {
-      const RealOutput& e = expected[pairs_[i].second];
-      const RealOutput g = in_order_of(got[pairs_[i].first], e.shape);
+      expected_paired.push_back(expected[pairs_[i].second]);
+      const RealOutput& e = expected_paired.back();
+      got_paired.push_back(in_order_of(got[pairs_[i].first], e.shape));
+      const RealOutput& g = got_paired.back();
       if (g.values.size() != e.values.size())
         return Error(Code::ShapeMismatch,
                      fmt::format("output '{}' is {}, the reference's {}",
@@ -243,7 +258,25 @@ class Evaluation {
       if (const auto lists = quantize::score_lists(e.shape, axis))
         agreement_[i].add(e.values, g.values, *lists);
     }
+    got = std::move(got_paired);
+    expected = std::move(expected_paired);
     return {};
+  }
+
+  // Names of the outputs that are compared, in their order.
+  std::vector<std::string> compared_names() const {
+    std::vector<std::string> names;
+    if (reference_)
+      for (const auto& pair : pairs_) names.push_back(reference_->outputs()[pair.second].name);
+    else
+      for (const TensorDescription& output : model_->outputs()) names.push_back(output.name);
+    return names;
+  }
+
+  void start_task() {
+    std::optional<JudgedNetwork> reference;
+    if (reference_) reference = JudgedNetwork{&*reference_, reference_preprocessing_};
+    task_.start({&*model_, preprocessing_}, std::move(reference), compared_names());
   }
 
   // By name where all names are the reference's, else by position.
@@ -266,6 +299,16 @@ class Evaluation {
     return {};
   }
 
+  // Folders of pictures are classes for classifiers alone.
+  void drop_folders_of_detectors(const std::vector<RealOutput>& outputs) {
+    if (!reference_ || !labels_of_folders_) return;
+    for (const RealOutput& output : outputs)
+      if (quantize::score_classes(output.shape) > 1) return;
+    labels_ = {};
+    report_.labels.clear();
+    report_.classes.clear();
+  }
+
   Status run_samples() {
     const size_t wanted =
         options_.integer("samples") > 0 ? static_cast<size_t>(options_.integer("samples")) : size_;
@@ -274,7 +317,8 @@ class Evaluation {
     for (size_t k = 0; k < count; ++k) {
       // Evenly over the order, so that every class of a sorted set is met.
       const size_t sample = (2 * k + 1) * size_ / (2 * count);
-      EC_TRY(const std::vector<RealOutput> got, model_->run(sample));
+      EC_TRY(std::vector<RealOutput> got, model_->run(sample));
+      if (k == 0) drop_folders_of_detectors(got);
       const bool labelled = !labels_.of_sample.empty();
       if (labelled && !scored) {
         EC_TRY(scored, score_output(got));
@@ -283,14 +327,17 @@ class Evaluation {
       if (labelled) {
         EC_TRY(right, add_score(sample, *scored, got, score_));
       }
+      std::vector<RealOutput> expected;
       if (reference_) {
-        EC_TRY(const std::vector<RealOutput> expected, reference_->run(sample));
-        EC_CHECK_OK(compare(got, expected));
+        EC_TRY(expected, reference_->run(sample));
         if (labelled) {
           EC_TRY(right_before, add_score(sample, *scored, expected, reference_score_));
           changed_.add(right, right_before);
         }
+        EC_CHECK_OK(compare(got, expected));
       }
+      if (!task_.started()) start_task();
+      EC_CHECK_OK(task_.add(model_->sample_name(sample), got, expected));
       report_progress("evaluating", static_cast<int64_t>(k + 1), static_cast<int64_t>(count));
     }
     report_.samples = static_cast<int64_t>(count);
@@ -303,7 +350,7 @@ class Evaluation {
     };
     report_.model.run_milliseconds = mean_ms(model_->run_seconds());
     if (reference_) report_.reference->run_milliseconds = mean_ms(reference_->run_seconds());
-    return {};
+    return task_.finish(report_);
   }
 
   // The name of the class at an index of the scores.
@@ -337,11 +384,13 @@ class Evaluation {
   Options options_;                 // with defaults
   DiagnosticSink& sink_;
   std::string data_;
-  Preprocessing given_;
+  TaskEvaluation task_;
+  Preprocessing given_, preprocessing_, reference_preprocessing_;
   std::optional<EvaluatedNetwork> model_, reference_;
   std::vector<quantize::LabelLine> lines_;
   std::vector<fs::path> listed_;
   quantize::Labels labels_;
+  bool labels_of_folders_ = false;
   size_t size_ = 0;
   std::vector<std::pair<size_t, size_t>> pairs_;  // outputs of the model and of the reference
   std::vector<quantize::Agreement> agreement_;

@@ -39,6 +39,7 @@ class EvaluatedNetwork {
   bool take_pixels();
   // Samples for inputs().
   void set_samples(std::unique_ptr<quantize::SampleSource> source);
+  std::string sample_name(size_t sample) const { return source_->name(sample); }
 
   const std::vector<TensorDescription>& outputs() const { return session_->outputs(); }
   // By output: the dimension along which a softmax made it.

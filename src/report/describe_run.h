@@ -128,6 +128,16 @@ struct Description<EvaluatedModel> {
           .measured()
           .titled("Top-5"),
       m.top5);
+    v(Field("map50", "average precision at IoU 0.5, mean of the classes; with labels of boxes")
+          .share()
+          .measured()
+          .titled("AP at IoU 0.5"),
+      m.map50);
+    v(Field("map50_95", "the same, mean of IoU 0.5 to 0.95")
+          .share()
+          .measured()
+          .titled("AP at 0.5 to 0.95"),
+      m.map50_95);
     v(Field("preprocessing", "how images became inputs"), m.preprocessing);
     v(Field("preprocessing_from", "who said so"), Choice{m.preprocessing_from, kFrom});
     v(Field("device", "what ran it"), m.device);
@@ -151,6 +161,29 @@ struct Description<ChangedAnswersSummary> {
 };
 
 template <>
+struct Description<TaskSummary> {
+  static constexpr std::string_view kName = "TaskSummary";
+  static constexpr std::string_view kHelp =
+      "What the outputs mean, and how far the answers agree with the reference's.";
+  static constexpr std::string_view kNames[] = {"unknown",      "classification", "detection",
+                                                "segmentation", "keypoints",      "regression",
+                                                "sequence"};
+  template <class Visitor>
+  static void fields(Visitor& v, const TaskSummary& t) {
+    v(Field("name", "the task"), Choice{t.name, kNames});
+    v(Field("head", "form of a detector's outputs").if_set(), t.head);
+    v(Field("reason", "why the outputs are taken for that"), t.reason);
+    v(Field("agreement", "1: the same answers as the reference; with a reference")
+          .share()
+          .measured(),
+      t.agreement);
+    std::vector<std::pair<std::string, double>> figures;
+    for (const TaskFigure& figure : t.figures) figures.emplace_back(figure.name, figure.value);
+    v(Field("figures", "numbers by their names; with a reference").measured(), figures);
+  }
+};
+
+template <>
 struct Description<EvaluateReport> {
   static constexpr std::string_view kName = "EvaluateReport";
   static constexpr std::string_view kHelp = "A model on data, beside a reference.";
@@ -165,6 +198,11 @@ struct Description<EvaluateReport> {
     v(Field("score_output", "output whose scores are compared with the labels").if_set(),
       r.score_output);
     v(Field("classes", "names by label").if_set(), r.classes);
+    v(Field("box_labels", "file of labelled boxes").if_set(), r.box_labels);
+    std::optional<int64_t> unlabelled;
+    if (!r.box_labels.empty()) unlabelled = r.unlabelled_pictures;
+    v(Field("unlabelled_pictures", "pictures that it does not name").count().exact(), unlabelled);
+    v(Field("task", "what the outputs mean"), r.task);
     v(Field("model", "the model"), r.model);
     v(Field("reference", "what it is compared with"), r.reference);
     std::optional<std::vector<OutputError>> outputs;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "quantize/calibration/picture_fit.h"
 #include "quantize/calibration/resample.h"
 
 namespace ec::quantize {
@@ -96,6 +97,27 @@ TEST(Preprocess, IntegerInputsTakePixels) {
                      }())
                 .as<uint8_t>()[2],
             255);
+}
+
+// Boxes come back to the picture by the same rule that brought it to the input.
+TEST(PictureFit, FollowsTheResize) {
+  Preprocessing p;
+  const Result<ImageForm> form = image_form(input_of({1, 3, 64, 32}), p);
+  ASSERT_TRUE(form.ok());
+  p.resize = ResizeMode::Stretch;
+  const PictureFit stretched = picture_fit(128, 32, *form, p);
+  EXPECT_EQ(stretched.scale_x, 0.25);
+  EXPECT_EQ(stretched.scale_y, 2.0);
+  EXPECT_EQ(stretched.left, 0);
+  // To cover 32x64, 128x32 becomes 256x64, of which the middle 32 columns stay.
+  p.resize = ResizeMode::Crop;
+  const PictureFit cropped = picture_fit(128, 32, *form, p);
+  EXPECT_EQ(cropped.width, 256);
+  EXPECT_EQ(cropped.scale_x, 2.0);
+  EXPECT_EQ(cropped.left, -112);
+  EXPECT_EQ(cropped.top, 0);
+  p.shorter_side = 96;
+  EXPECT_EQ(picture_fit(128, 32, *form, p).top, -16);
 }
 
 TEST(Preprocess, CropTakesTheMiddleAndStretchTheWhole) {

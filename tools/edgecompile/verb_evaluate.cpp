@@ -21,7 +21,9 @@ constexpr size_t kListedMistakes = 20;
 std::string accuracy_table(const EvaluateReport& report) {
   std::vector<EvaluatedModel> models = {report.model};
   if (report.reference) models.push_back(*report.reference);
-  std::string out = report_table(models, {"path", "top1", "top5", "run_milliseconds"});
+  std::string out = report.box_labels.empty()
+                        ? report_table(models, {"path", "top1", "top5", "run_milliseconds"})
+                        : report_table(models, {"path", "map50", "map50_95", "run_milliseconds"});
   if (report.changed)
     out += fmt::format(
         "  top-1 differs by {:+.4f} from the reference: {} answers put right, {} put wrong\n"
@@ -29,6 +31,35 @@ std::string accuracy_table(const EvaluateReport& report) {
         report.model.top1.value_or(0) - report.reference->top1.value_or(0),
         report.changed->put_right, report.changed->put_wrong, 100 * report.changed->chance);
   return out;
+}
+
+// What the outputs mean, and how far the answers agree.
+std::string task_text(const EvaluateReport& report) {
+  const TaskSummary& task = report.task;
+  if (task.name == "unknown")
+    return fmt::format("  {}\n  choose one with --task\n", printable(task.reason, 400));
+  std::string out = fmt::format("  {}{}{}\n    {}\n", task.name, task.head.empty() ? "" : ": ",
+                                task.head, printable(task.reason, 400));
+  if (task.figures.empty()) return out;
+  TextTable table({"Beside the reference's own answers", ""});
+  for (const TaskFigure& figure : task.figures)
+    table.add({figure.text, figure.count ? format_count(static_cast<int64_t>(figure.value))
+                                         : fmt::format("{:.4f}", figure.value)});
+  return out + "\n" + table.text();
+}
+
+std::string labels_text(const EvaluateReport& report) {
+  if (report.labelled())
+    return fmt::format("; labels: {}{}\n", report.labels,
+                       report.label_offset != 0
+                           ? fmt::format(", score {} further", report.label_offset)
+                           : std::string());
+  if (report.box_labels.empty()) return "; no labels\n";
+  return fmt::format(
+      "; boxes: {}{}\n", printable(report.box_labels, 200),
+      report.unlabelled_pictures > 0
+          ? fmt::format(", which do not name {} of the pictures", report.unlabelled_pictures)
+          : std::string());
 }
 
 // Classes that occur, in the order of the list.
@@ -98,14 +129,10 @@ std::string preprocessing_text(const EvaluatedModel& model) {
 std::string report_text(const EvaluateReport& report) {
   std::string out =
       fmt::format("{} samples of {}", format_count(report.samples), printable(report.data, 200));
-  out += report.labelled()
-             ? fmt::format("; labels: {}{}\n", report.labels,
-                           report.label_offset != 0
-                               ? fmt::format(", score {} further", report.label_offset)
-                               : std::string())
-             : std::string("; no labels\n");
+  out += labels_text(report);
   out += preprocessing_text(report.model);
   if (report.reference) out += preprocessing_text(*report.reference);
+  out += "\n" + task_text(report);
   out += "\n" + accuracy_table(report);
   if (report.reference)
     out += "\n" + report_table(report.outputs, {"name", "top1_agreement", "sqnr_db", "cosine",

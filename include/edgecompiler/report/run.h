@@ -69,6 +69,8 @@ struct ConfusionCount {
 struct EvaluatedModel {
   std::string path;
   std::optional<double> top1, top5;  // with labels
+  // With labels of boxes: average precision, mean over the classes, at IoU 0.5 and 0.5 to 0.95.
+  std::optional<double> map50, map50_95;
   std::string preprocessing;
   std::string preprocessing_from;  // "options", "file", "nothing"
   std::string device;
@@ -85,6 +87,22 @@ struct ChangedAnswersSummary {
   double chance = 0;
 };
 
+// One number that a task is judged by.
+struct TaskFigure {
+  std::string name, text;  // the key, and what people read
+  double value = 0;
+  bool count = false;  // a whole number
+};
+
+// What the outputs mean, and how far the answers agree with the reference's.
+struct TaskSummary {
+  std::string name;                 // "detection"; "unknown": nothing fits
+  std::string head;                 // "YOLOX"; empty where the task has one form
+  std::string reason;               // why it was taken for that
+  std::optional<double> agreement;  // 0 to 1; empty where nothing could be compared
+  std::vector<TaskFigure> figures;
+};
+
 struct EvaluateReport {
   std::string data;
   int64_t samples = 0;
@@ -96,6 +114,9 @@ struct EvaluateReport {
   std::optional<EvaluatedModel> reference;
   std::vector<OutputError> outputs;              // with a reference
   std::optional<ChangedAnswersSummary> changed;  // with labels and a reference
+  TaskSummary task;
+  std::string box_labels;           // file of labelled boxes; empty: there is none
+  int64_t unlabelled_pictures = 0;  // that it does not name
 
   bool labelled() const { return !labels.empty(); }
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "quantize/calibration/picture_fit.h"
 #include "quantize/calibration/resample.h"
 #include "support/strings.h"
 
@@ -44,18 +45,8 @@ Result<image::Image> fit_size(const image::Image& source_image, const ImageForm&
                               const Preprocessing& preprocessing) {
   if (preprocessing.resize == ResizeMode::Stretch)
     return resample(source_image, form.width, form.height);
-  // The image must cover the input in both directions, and its shorter side is the asked one.
-  const double width = static_cast<double>(source_image.width);
-  const double height = static_cast<double>(source_image.height);
-  double scale =
-      std::max(static_cast<double>(form.width) / width, static_cast<double>(form.height) / height);
-  if (preprocessing.shorter_side > 0)
-    scale =
-        std::max(scale, static_cast<double>(preprocessing.shorter_side) / std::min(width, height));
-  const auto sized = [scale](double side, int64_t least) {
-    return std::max(least, static_cast<int64_t>(std::lround(side * scale)));
-  };
-  const int64_t to_width = sized(width, form.width), to_height = sized(height, form.height);
+  const PictureFit fit = picture_fit(source_image.width, source_image.height, form, preprocessing);
+  const int64_t to_width = fit.width, to_height = fit.height;
   if (to_width * to_height > image::kMaxPixels || to_width > image::kMaxSide ||
       to_height > image::kMaxSide)
     return Error(Code::TooLarge,

@@ -8,6 +8,7 @@
 #include "options/value.h"
 #include "support/file.h"
 #include "support/strings.h"
+#include "tasks/detection/head.h"
 #include "temporary_directory.h"
 
 namespace ec {
@@ -44,6 +45,18 @@ TEST(OptionTables, FoundByNameAliasAndVerb) {
   // The same name is a file to one verb and a flag to others.
   EXPECT_EQ(catalog().find("reference", Verb::Evaluate)->def->type, OptionType::File);
   EXPECT_EQ(catalog().find("reference", Verb::Run)->def->type, OptionType::Flag);
+}
+
+// The choices are written by hand; the heads and tasks are lists elsewhere.
+TEST(OptionTables, TasksAndHeadsAreThoseThatThereAre) {
+  std::set<std::string_view> heads = {"auto"};
+  for (const tasks::detection::HeadKind& kind : tasks::detection::head_kinds())
+    heads.insert(kind.name);
+  const auto choices = split(catalog().find("head", Verb::Evaluate)->def->choices, '|');
+  EXPECT_EQ(std::set<std::string_view>(choices.begin(), choices.end()), heads);
+  for (const std::string_view task :
+       split(catalog().find("task", Verb::Evaluate)->def->choices, '|'))
+    EXPECT_EQ(tasks::parse_task(task) == tasks::Task::Unknown, task == "auto") << task;
 }
 
 // `check` judges the graph that `compile` would write.

@@ -1,0 +1,202 @@
+// Heads with boxes in one output and class scores in another: DETR and its kin, SSD decoded and
+// raw, faces with landmarks behind the box.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tasks/detection/head.h"
+#include "tasks/values.h"
+
+namespace ec::tasks::detection {
+namespace {
+
+enum class Coding : uint8_t {
+  Corners,  // x1 y1 x2 y2
+  Centres,  // cx cy w h
+  Anchors,  // offsets and logarithms of sizes, relative to an anchor
+  Offsets,  // cx cy w h relative to the centre of an anchor
+};
+enum class Scores : uint8_t { Probabilities, Sigmoid, Softmax };
+constexpr int kNoBackground = -1;
+
+// Queries of transformers are few and answer for one object each; anchors are thousands.
+constexpr size_t kMostQueries = 1000;
+// SSD's variances 0.1 and 0.2, with which encodings are multiplied.
+constexpr float kCentreVariance = 0.1f, kSizeVariance = 0.2f;
+constexpr float kMostExponent = 30.0f;
+
+template <class Holds>
+double share_of_rows(const Matrix& matrix, Holds&& holds) {
+  size_t count = 0;
+  for (size_t row = 0; row < matrix.rows; ++row) count += holds(row) ? 1 : 0;
+  return static_cast<double>(count) / static_cast<double>(matrix.rows);
+}
+
+Coding coding_of(const Matrix& boxes) {
+  // Some networks give an empty row a corner that is a little wrong.
+  const double ordered = share_of_rows(boxes, [&](size_t row) {
+    return boxes.at(row, 2) >= boxes.at(row, 0) && boxes.at(row, 3) >= boxes.at(row, 1);
+  });
+  const double positive = share_of_rows(
+      boxes, [&](size_t row) { return boxes.at(row, 2) > 0 && boxes.at(row, 3) > 0; });
+  const Span places = span_of(boxes, 0, 2);
+  // Corners and centres lie in the picture, but for a margin.
+  const bool inside = places.least > -0.5f * std::max(1.0f, places.most);
+  if (ordered > 0.98 && inside && positive > 0.5) return Coding::Corners;
+  if (positive > 0.98) return inside ? Coding::Centres : Coding::Offsets;
+  return Coding::Anchors;
+}
+
+struct ScoreForm {
+  Scores kind = Scores::Probabilities;
+  int background = kNoBackground;  // column
+};
+
+// The class that most rows prefer is the background, where it is the first or the last.
+int background_of(const Matrix& scores, float least) {
+  if (scores.columns < 2) return kNoBackground;
+  for (const size_t column : {size_t{0}, scores.columns - 1}) {
+    const double share = share_of_rows(scores, [&](size_t row) {
+      return largest_column(scores, row) == column && scores.at(row, column) > least;
+    });
+    if (share > 0.5) return static_cast<int>(column);
+  }
+  return kNoBackground;
+}
+
+ScoreForm score_form(const Matrix& scores) {
+  if (!is_unit(span_of(scores, 0, scores.columns))) {
+    // Trained with a sigmoid for each class, logits of empty rows are all negative.
+    const int background = background_of(scores, 0.0f);
+    return {background == kNoBackground ? Scores::Sigmoid : Scores::Softmax, background};
+  }
+  if (!rows_sum_to_one(scores)) return {Scores::Probabilities, kNoBackground};
+  return {Scores::Probabilities, background_of(scores, 0.5f)};
+}
+
+class BoxesAndScoresHead final : public Head {
+ public:
+  BoxesAndScoresHead(const HeadContext& context, size_t boxes, size_t scores)
+      : boxes_(boxes), scores_(scores) {
+    const Matrix box_rows = *as_matrix(context.outputs[boxes]);
+    const Matrix score_rows = *as_matrix(context.outputs[scores]);
+    coding_ = coding_of(box_rows);
+    form_ = score_form(score_rows);
+    placed_ = coding_ == Coding::Corners || coding_ == Coding::Centres;
+    const bool queries = coding_ == Coding::Centres && box_rows.rows <= kMostQueries;
+    suppression_ = placed_ && !queries;
+    if (placed_ && span_of(box_rows, 0, 4).most <= 2 && context.interface.width > 0) {
+      width_ = static_cast<float>(context.interface.width);
+      height_ = static_cast<float>(context.interface.height);
+    }
+    classes_ = static_cast<int32_t>(score_rows.columns) - (form_.background >= 0 ? 1 : 0);
+    name_ = queries                      ? "DETR"
+            : placed_                    ? "SSD, decoded"
+            : coding_ == Coding::Offsets ? "SSD of faces, by anchor"
+                                         : "SSD, by anchor";
+    explain(context);
+  }
+
+  void decode(Tensors outputs, float least, Candidates& candidates) const override {
+    const Matrix boxes = *as_matrix(outputs[boxes_]), scores = *as_matrix(outputs[scores_]);
+    for (size_t row = 0; row < scores.rows; ++row) {
+      const auto [most, sum] = softmax_terms(scores, row);
+      int32_t label = 0;
+      for (size_t column = 0; column < scores.columns; ++column) {
+        if (static_cast<int>(column) == form_.background) continue;
+        const float raw = scores.at(row, column);
+        const float score = form_.kind == Scores::Sigmoid   ? sigmoid(raw)
+                            : form_.kind == Scores::Softmax ? std::exp(raw - most) / sum
+                                                            : raw;
+        if (score >= least)
+          candidates.add(
+              {box_of(boxes, row), score, label, placed_ ? -1 : static_cast<int32_t>(row)});
+        ++label;
+      }
+    }
+  }
+
+ private:
+  void explain(const HeadContext& context) {
+    constexpr std::string_view kCodings[] = {
+        "corners", "centres and sizes", "offsets and logarithms of sizes", "offsets and sizes"};
+    constexpr std::string_view kScores[] = {"probabilities", "logits of sigmoids",
+                                            "logits of a softmax"};
+    const auto output = [&](size_t index) {
+      return fmt::format("'{}' {}", context.interface.outputs[index],
+                         shape_text(context.outputs[index].shape));
+    };
+    reason_ = fmt::format("boxes in {} as {}{}, scores in {} as {}", output(boxes_),
+                          kCodings[static_cast<size_t>(coding_)],
+                          placed_ ? "" : " relative to anchors that the outputs do not tell",
+                          output(scores_), kScores[static_cast<size_t>(form_.kind)]);
+    if (form_.background >= 0)
+      reason_ +=
+          fmt::format(", the {} for the background", form_.background == 0 ? "first" : "last");
+  }
+
+  // The largest logit of a row, and the sum of the exponentials relative to it.
+  std::pair<float, float> softmax_terms(const Matrix& scores, size_t row) const {
+    if (form_.kind != Scores::Softmax) return {0.0f, 1.0f};
+    const float most = scores.at(row, largest_column(scores, row));
+    float sum = 0;
+    for (size_t column = 0; column < scores.columns; ++column)
+      sum += std::exp(scores.at(row, column) - most);
+    return {most, sum};
+  }
+
+  // Relative to an anchor of size one at the origin: the overlap of two boxes of one anchor is the
+  // same for any anchor.
+  Box box_of(const Matrix& boxes, size_t row) const {
+    const float a = boxes.at(row, 0), b = boxes.at(row, 1), c = boxes.at(row, 2),
+                d = boxes.at(row, 3);
+    switch (coding_) {
+      case Coding::Corners:
+        return {a * width_, b * height_, c * width_, d * height_};
+      case Coding::Centres:
+        return centred(a * width_, b * height_, c * width_, d * height_);
+      case Coding::Offsets:
+        return centred(a, b, c, d);
+      case Coding::Anchors:
+        break;
+    }
+    return centred(a * kCentreVariance, b * kCentreVariance,
+                   std::exp(std::min(c * kSizeVariance, kMostExponent)),
+                   std::exp(std::min(d * kSizeVariance, kMostExponent)));
+  }
+
+  size_t boxes_, scores_;
+  Coding coding_ = Coding::Corners;
+  ScoreForm form_;
+  float width_ = 1, height_ = 1;
+};
+
+// Boxes of [1,N,4], or with pairs of landmarks behind them.
+bool holds_boxes(const Tensor& tensor, bool landmarks) {
+  const std::optional<Matrix> matrix = as_matrix(tensor);
+  if (!matrix || tensor.rank() < 3 || tensor.rank() > 4) return false;
+  return landmarks ? matrix->columns > 4 && matrix->columns % 2 == 0 : matrix->columns == 4;
+}
+
+}  // namespace
+
+HeadPtr recognise_box_and_scores(const HeadContext& context) {
+  if (context.outputs.size() != 2) return nullptr;
+  for (const bool landmarks : {false, true})
+    for (size_t boxes = 0; boxes < 2; ++boxes) {
+      const Tensor& scores = context.outputs[1 - boxes];
+      if (!holds_boxes(context.outputs[boxes], landmarks)) continue;
+      const std::optional<Matrix> rows = as_matrix(scores);
+      if (!rows || rows->rows != as_matrix(context.outputs[boxes])->rows || rows->rows < 2)
+        continue;
+      // Landmarks stand beside one score for each anchor.
+      if (landmarks && rows->columns != 1) continue;
+      // Where both have four columns, boxes are named so or come first.
+      const bool both = rows->columns == 4 && !landmarks && boxes == 0;
+      if (both && name_has(context.interface.outputs[0], {"score", "logit", "class"})) continue;
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes);
+    }
+  return nullptr;
+}
+
+}  // namespace ec::tasks::detection
