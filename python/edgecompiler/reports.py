@@ -30,6 +30,7 @@ __all__ = [
     "OptionReport",
     "OutputAccuracy",
     "OutputError",
+    "PartError",
     "PassReport",
     "PhaseTime",
     "PlacementReport",
@@ -42,6 +43,7 @@ __all__ = [
     "SelfCheck",
     "StepTime",
     "StoredWeight",
+    "TaskSummary",
     "TensorQuantization",
 ]
 
@@ -237,12 +239,31 @@ class LayerError(_LayerError, total=False):
     advice: str  # what to do about it
 
 
+class _PartError(TypedDict):
+    name: str  # the output and the indices of the part
+    meaning: str  # scores: those that a threshold may let through are judged; values: all
+    sqnr_db: float  # signal to quantisation noise, at most 120 (measured)
+    cosine: float  # cosine of the angle between both (measured)
+    rmse: float  # root mean square of the error (measured)
+    max_error: float  # largest error (measured)
+
+
+class PartError(_PartError, total=False):
+    """What quantisation costs at one part of an output, against the part's own size."""
+
+    scores_float: int  # scores above 0.25 in the float model (measured)
+    scores_quantized: int  # scores above 0.25 in the quantised model (measured)
+    scores_both: int  # scores above 0.25 in both (measured)
+    decision_agreement: float  # how alike both sets are, 1 where they are equal (measured)
+
+
 class _OutputAccuracy(TypedDict):
     name: str  # name of the output
     sqnr_db: float  # signal to quantisation noise, at most 120 (measured)
     cosine: float  # cosine of the angle between both (measured)
     rmse: float  # root mean square of the error (measured)
     max_error: float  # largest error (measured)
+    parts: list[PartError]  # boxes, scores and the like, where the output holds several
 
 
 class OutputAccuracy(_OutputAccuracy, total=False):
@@ -439,6 +460,19 @@ class ModelSummary(TypedDict):
     layers: list[LayerSummary]  # operations in order of execution
 
 
+class _TaskSummary(TypedDict):
+    name: Literal["unknown", "classification", "detection", "segmentation", "keypoints", "regression", "sequence"]  # the task
+    reason: str  # why the outputs are taken for that
+    figures: dict[str, float]  # numbers by their names; with a reference (measured)
+
+
+class TaskSummary(_TaskSummary, total=False):
+    """What the outputs mean, and how far the answers agree with the reference's."""
+
+    head: str  # form of a detector's outputs
+    agreement: float  # 1: the same answers as the reference; with a reference (measured)
+
+
 class ConfusionCount(TypedDict):
     """How often one class was taken for another."""
 
@@ -460,6 +494,8 @@ class EvaluatedModel(_EvaluatedModel, total=False):
 
     top1: float  # share of samples whose right class has the largest score; with labels (measured)
     top5: float  # share of samples whose right class is among the five largest; with labels (measured)
+    map50: float  # average precision at IoU 0.5, mean of the classes; with labels of boxes (measured)
+    map50_95: float  # the same, mean of IoU 0.5 to 0.95 (measured)
     confusion: list[ConfusionCount]  # pairs of classes that occurred; with --confusion
 
 
@@ -489,6 +525,7 @@ class ChangedAnswers(TypedDict):
 class _EvaluateReport(TypedDict):
     data: str  # the data as it was named
     samples: int  # that were run (exact)
+    task: TaskSummary  # what the outputs mean
     model: EvaluatedModel  # the model
 
 
@@ -499,6 +536,8 @@ class EvaluateReport(_EvaluateReport, total=False):
     label_offset: int  # what is added to a label to give the index of its score
     score_output: str  # output whose scores are compared with the labels
     classes: list[str]  # names by label
+    box_labels: str  # file of labelled boxes
+    unlabelled_pictures: int  # pictures that it does not name (exact)
     reference: EvaluatedModel  # what it is compared with
     outputs: list[OutputError]  # how far the outputs are apart; with a reference
     changed_answers: ChangedAnswers  # with labels and a reference

@@ -44,8 +44,8 @@ inline constexpr double kPreciseOutputsCost = 0.005;
 inline constexpr double kPreciseMeansGain = 0.1;
 // The tail of a network that decodes boxes and scores (plan/precise_tail.h): the largest share of
 // the network's cost that it may have as floats; the share below which a layer with weights belongs
-// to it; the share up to which a layer in front of it gets 16-bit activations; and the gain for which
-// it is kept.
+// to it; the share up to which a layer in front of it gets 16-bit activations; and the gain for
+// which it is kept.
 inline constexpr double kPreciseTailCost = 0.05, kTinyLayer = 0.0005, kPreciseLayerCost = 0.01;
 inline constexpr double kPreciseTailGain = 0.3;
 
@@ -150,8 +150,8 @@ inline constexpr size_t kManyPredictions = 16;
 // Samples that show it.
 inline constexpr double kPartSpread = 5;
 inline constexpr size_t kMostParts = 16, kPartSamples = 4;
-// Scores below this pass no threshold that is in use: they are not judged. Values between 0 and 1 are
-// taken for scores where at least the second share of them is below it.
+// Scores below this pass no threshold that is in use: they are not judged. Values between 0 and 1
+// are taken for scores where at least the second share of them is below it.
 inline constexpr float kLeastScore = 0.02f;
 // The threshold by which the report counts scores: the usual one of detectors.
 inline constexpr float kDecisionScore = 0.25f;

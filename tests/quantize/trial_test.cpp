@@ -109,7 +109,7 @@ TEST(ReferenceOutputs, RunsOncePerSample) {
 }
 
 TEST(ReferenceOutputs, HoldsNoMoreThanItsBytes) {
-  ReferenceOutputs reference(100);  // two samples of 40 bytes
+  ReferenceOutputs reference({}, 100);  // two samples of 40 bytes
   for (int round = 0; round < 2; ++round)
     for (size_t sample = 0; sample < 4; ++sample)
       EXPECT_TRUE(reference.of(sample, [] { return one_output(10); }).ok());

@@ -6,9 +6,9 @@
 #include <new>
 
 #include "cli.h"
-#include "limits/limits.h"
 #include "edgecompiler/version.h"
 #include "envelope.h"
+#include "limits/limits.h"
 #include "options/report_files.h"
 #include "support/file.h"
 #include "terminal.h"

@@ -23,7 +23,8 @@ class OutputComparison {
         by_part_(names_.size()) {
     for (size_t i = 0; i < std::min(parts.size(), names_.size()); ++i) {
       // A whole output of plain values is told by its own figures.
-      if (axes_[i] || (parts[i].size() == 1 && parts[i][0].meaning == PartMeaning::Values)) continue;
+      if (axes_[i] || (parts[i].size() == 1 && parts[i][0].meaning == PartMeaning::Values))
+        continue;
       for (const OutputPart& part : parts[i])
         by_part_[i].push_back({names_[i] + part_text(part), part.meaning, {}, {}});
     }

@@ -49,7 +49,9 @@ AxisMap before_reshape(const Tensor& from, const Tensor& to, const AxisMap& map)
   return before;
 }
 
-bool has_known_sizes(const Tensor* tensor) { return tensor != nullptr && tensor->type().is_static(); }
+bool has_known_sizes(const Tensor* tensor) {
+  return tensor != nullptr && tensor->type().is_static();
+}
 
 class PartFinder {
  public:
@@ -179,7 +181,8 @@ std::vector<Spread> spreads_along(size_t axis, size_t output,
     const auto size = static_cast<size_t>(value.shape[axis]);
     if (spreads.empty()) spreads.resize(size);
     if (spreads.size() != size) return {};
-    const auto inner = static_cast<size_t>(count_elements(std::span(value.shape).subspan(axis + 1)));
+    const auto inner =
+        static_cast<size_t>(count_elements(std::span(value.shape).subspan(axis + 1)));
     const auto values = value.as<float>();
     for (size_t i = 0; i < values.size(); ++i) spreads[i / inner % size].add(values[i]);
   }

@@ -1,6 +1,6 @@
 // The end of a network that decodes its results: boxes from distances, probabilities from scores,
-// both joined in one output. It is little work, and 8-bit steps in it cost boxes and scores that the
-// layers in front of it had right.
+// both joined in one output. It is little work, and 8-bit steps in it cost boxes and scores that
+// the layers in front of it had right.
 #pragma once
 
 #include "quantize/plan/precise_outputs.h"

@@ -119,10 +119,9 @@ Status report(QuantizeContext& context) {
   // every quantised one, so that both runs can be compared layer by layer.
   EC_TRY(const Conversion simulated, convert(graph, context.plan, context.params, context.weights,
                                              IoType::Float, GraphForm::Simulated));
-  EC_TRY(accuracy, measure_accuracy(
-                       {graph, context.plan, simulated, context.params, context.calibration.needed,
-                        context.reference->parts()},
-                       *request.samples, context.split.held_out, request.threads));
+  EC_TRY(accuracy, measure_accuracy({graph, context.plan, simulated, context.params,
+                                     context.calibration.needed, context.reference->parts()},
+                                    *request.samples, context.split.held_out, request.threads));
   accuracy.held_out = !context.split.overlap;
   // Few samples suffice for shares; the runs of a deep network are bounded.
   const auto layers = static_cast<size_t>(context.report().integer_ops);
