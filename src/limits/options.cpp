@@ -60,7 +60,7 @@ constexpr OptionDef kLimits[] = {
      .argument = "MB",
      .help = "most memory for the tensors of one run where the model is measured or calibrated; a "
              "model that needs more fails with EC5001",
-     .default_value = "1024",
+     .default_value = "512",
      .least = 1,
      .most = 1e9,
      .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Bench),

@@ -24,6 +24,12 @@ bool decodes(const Operation& op, const Plan& plan) {
   return op.kind() == OpKind::Softmax || op.kind() == OpKind::Concat;
 }
 
+size_t num_activations(const Operation& op) {
+  return static_cast<size_t>(std::count_if(
+      op.inputs().begin(), op.inputs().end(),
+      [](const Tensor* operand) { return operand != nullptr && !operand->is_constant(); }));
+}
+
 class Tail {
  public:
   Tail(const Graph& graph, const Plan& plan)
@@ -50,6 +56,11 @@ class Tail {
       }
     }
     if (precise.choices.empty() || cost > tuning::kPreciseTailCost * total_) return {};
+    // A single chain, as classifiers end in, is what precise_outputs() is for.
+    if (std::none_of(order.begin(), order.end(), [&](const Operation* op) {
+          return inside_[op->id()] && num_activations(*op) > 1;
+        }))
+      return {};
     for (const Operation* op : order)
       if (inside_[op->id()]) widen_layers_before(*op, precise.choices);
     return precise;

@@ -47,7 +47,7 @@ Status find_output_parts(QuantizeContext& context) {
   }
   OutputParts parts = parts_of_graph(graph);
   refine_parts(parts, outputs);
-  context.reference = std::make_shared<ReferenceOutputs>(std::move(parts));
+  context.reference->set_parts(std::move(parts));
   return {};
 }
 

@@ -22,6 +22,8 @@ class ReferenceOutputs {
 
   // By output; empty where outputs are judged as they are.
   const OutputParts& parts() const { return parts_; }
+  // Before the first trial that is judged by them.
+  void set_parts(OutputParts parts) { parts_ = std::move(parts); }
 
   // The outputs for a sample (its index in the source of samples); `run` runs the float graph on
   // it.
