@@ -4,13 +4,13 @@
 
 #include <chrono>
 
-#include "limits/limits.h"
 #include "driver/output_paths.h"
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
 #include "driver/statistics.h"
 #include "edgecompiler/version.h"
 #include "ir/text.h"
+#include "limits/limits.h"
 #include "report/convert.h"
 #include "report/summary.h"
 #include "support/file.h"
