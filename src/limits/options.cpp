@@ -50,7 +50,7 @@ constexpr OptionDef kLimits[] = {
      .help = "millions of operations that one run of the model may take where it is measured or "
              "calibrated; a model that takes more, such as one with an endless loop, fails with "
              "EC5003",
-     .default_value = "8000",
+     .default_value = "3000",
      .least = 1,
      .most = 1e9,
      .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Bench),
