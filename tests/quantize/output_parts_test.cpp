@@ -60,6 +60,15 @@ TEST(OutputParts, SharedOperandsEnd) {
   EXPECT_GE(parts_of(text + "}").size(), 1u);
 }
 
+TEST(OutputParts, OpenSizesAreOnePart) {
+  const auto parts = parts_of(R"(graph @g(%b: f32[1,N,4], %s: f32[1,N,3]) -> (y = %y) {
+    %p = sigmoid(%s)
+    %y = concat(%b, %p) {axis=2}
+  })");
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_TRUE(parts[0].whole);
+}
+
 TEST(OutputParts, DataCutsColumnsOfAnotherSize) {
   OutputParts parts{{OutputPart{}}};
   std::vector<float> values;

@@ -58,7 +58,8 @@ class PartFinder {
   // Parts of the tensor. `map` gives the axes of the output that its axes are.
   std::vector<OutputPart> parts_of(const Tensor* tensor, AxisMap map, int depth = 0) {
     const Operation* op = tensor->producer();
-    if (op == nullptr || depth > kDeepest || ++visits_ > kMostVisits) return {OutputPart{}};
+    if (op == nullptr || !has_known_sizes(tensor) || depth > kDeepest || ++visits_ > kMostVisits)
+      return {OutputPart{}};
     switch (op->kind()) {
       case OpKind::Sigmoid:
       case OpKind::Softmax:
