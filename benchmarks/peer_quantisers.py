@@ -1,6 +1,7 @@
 """The quantisers that quantize_vs_peers.py compares with, one job per process: python peer_quantisers.py JOB
 
-JOB is JSON: tool, method, model, output, and samples (an array file, one picture per row, channels last). What it took,
+JOB is JSON: tool, method, model, output, and samples (an array file, one picture per row, channels last unless
+`channels_first` says that they are as the model takes them). What it took,
 without imports, is the last line printed. Runs in the environment of the tool, which has NumPy and little else.
 """
 
@@ -27,7 +28,7 @@ def quantise_ort(job: dict) -> None:
 
     class Reader(CalibrationDataReader):
         def __init__(self):
-            self.samples = ({name: x.transpose(0, 3, 1, 2).copy()} for x in samples_of(job))
+            self.samples = ({name: x if job.get("channels_first") else x.transpose(0, 3, 1, 2).copy()} for x in samples_of(job))
 
         def get_next(self):
             return next(self.samples, None)
@@ -37,8 +38,17 @@ def quantise_ort(job: dict) -> None:
                     calibrate_method=getattr(CalibrationMethod, job["method"]))
 
 
+def ai_edge_modules():
+    """ai-edge-quantizer is called litert-quantizer from 0.8 on."""
+    try:
+        from litert_quantizer import quantizer, recipe
+    except ImportError:
+        from ai_edge_quantizer import quantizer, recipe
+    return quantizer, recipe
+
+
 def quantise_ai_edge(job: dict) -> None:
-    from ai_edge_quantizer import quantizer, recipe
+    quantizer, recipe = ai_edge_modules()
 
     dynamic = job["method"] == "dynamic"
     worker = quantizer.Quantizer(job["model"], recipe.dynamic_wi8_afp32() if dynamic else recipe.static_wi8_ai8())
@@ -73,7 +83,7 @@ def warm_up(tool: str) -> None:
     if tool == "ort":
         import onnxruntime.quantization  # noqa: F401
     if tool == "ai_edge":
-        from ai_edge_quantizer import quantizer  # noqa: F401
+        ai_edge_modules()
     if tool == "tensorflow":
         import tensorflow  # noqa: F401
 

@@ -3,6 +3,7 @@
 #include "driver/output_paths.h"
 #include "driver/pass_runs.h"
 #include "driver/phases.h"
+#include "quantize/outputs/split_outputs.h"
 
 namespace ec {
 namespace {
@@ -71,7 +72,14 @@ Status run_passes(const Compilation& c, CompiledModel& model, std::string_view p
 }
 
 Status optimise(Compilation& compilation) {
-  return run_on_all(compilation, "optimise", &TargetPipelines::optimise);
+  EC_CHECK_OK(run_on_all(compilation, "optimise", &TargetPipelines::optimise));
+  // Here, where passes have found all sizes and quantisation has not chosen scales yet.
+  if (!kQuantizesModel.has(compilation.verb()) || !compilation.options().flag("split-outputs"))
+    return {};
+  for (CompiledModel& model : compilation.models()) {
+    EC_TRY([[maybe_unused]] const auto split, quantize::split_outputs(*model.graph));
+  }
+  return {};
 }
 
 Status legalise(Compilation& compilation) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "quantize/calibration/picture_fit.h"
+#include "report/convert.h"
 #include "support/strings.h"
 #include "tasks/batch.h"
 #include "tasks/detection/head.h"
@@ -128,12 +129,8 @@ void TaskEvaluation::add_labelled(const tasks::detection::CocoPicture& picture,
 
 Status TaskEvaluation::finish(EvaluateReport& report) const {
   if (!scorer_) return {};
-  const tasks::TaskResult result = scorer_->result();
-  report.task = {
-      std::string(tasks::task_name(result.task)), result.head, result.reason, result.agreement, {}};
-  if (reference_)
-    for (const tasks::Figure& figure : result.figures)
-      report.task.figures.push_back({figure.name, figure.text, figure.value, figure.count});
+  report.task = task_summary(scorer_->result());
+  if (!reference_) report.task.figures.clear();
   if (!boxes_) return {};
   report.unlabelled_pictures = static_cast<int64_t>(unknown_);
   if (report.unlabelled_pictures == report.samples)

@@ -109,6 +109,12 @@ constexpr OptionDef kOptions[] = {
      .choices = "float|int8|uint8|int16",
      .verbs = kQuantizesModel,
      .statistics = kMustMatch},
+    {.name = "split-outputs",
+     .type = OptionType::Flag,
+     .help = "give boxes and scores that one output holds as outputs of their own, each with its "
+             "own scale",
+     .verbs = kQuantizesModel,
+     .statistics = kMustMatch},
     {.name = "keep-float",
      .type = OptionType::Texts,
      .argument = "PATTERN",

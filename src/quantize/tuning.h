@@ -36,6 +36,11 @@ inline constexpr double kUnnoticed = 1.0 / 16;
 // Operands of one scale are called mixed where their ranges differ by more than this: the smaller
 // one then has fewer than 16 of 256 steps.
 inline constexpr double kMixedRanges = 16;
+// The same for 16 bits: the smaller one then has fewer steps than 8 bits by itself.
+inline constexpr double kMixedWideRanges = 128;
+// From here on it is tried whether operands at the end of a network do better with scales of their
+// own, and the gain for which they get them.
+inline constexpr double kUnlikeRanges = 1.5, kSplitGain = 0.1;
 // Share of the network's cost up to which a layer that makes a float output gets 16-bit activations
 // unless the user decides: integer kernels for 16 bits take about 20 times as long as those for 8
 // (measured on the runtime of the files that have both).
@@ -134,6 +139,9 @@ inline constexpr NoiseFactors kConfirmGroups{0.97, kAnySubset};  // all groups, 
 // Adapted rounding lowers the error of every layer, but what is left may fall worse for a subset.
 inline constexpr NoiseFactors kKeepAdapted{0.995, 1.25};
 
+// Other samples that have to confirm the ranges that were chosen.
+inline constexpr size_t kConfirmSamples = 24;
+
 // Cost of a run up to which each thread runs samples by itself: in smaller runs threads that share
 // one sample spend more time on waiting for each other than on the sample.
 inline constexpr double kSmallRun = 1e9;
@@ -163,6 +171,9 @@ inline constexpr double kPartLoss = 1.1, kHarmlessPart = 0.1;
 inline constexpr size_t kReferenceBytes = size_t{64} << 20;
 // Largest SQNR that is reported, in dB; what has no error at all has this.
 inline constexpr double kBestSqnr = 120;
+
+// Samples beside those kept apart that --max-drop has to hold on where answers are few.
+inline constexpr size_t kBudgetSamples = 40;
 
 // --- weights/: rounding --------------------------------------------------------------------------
 // Largest cost for which rounding is adapted without being asked for: about that of the trial runs.

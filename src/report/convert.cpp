@@ -47,6 +47,7 @@ AccuracySummary accuracy_summary(const quantize::AccuracyReport& accuracy) {
   for (const quantize::OutputAccuracy& output : accuracy.outputs)
     summary.outputs.push_back({output.name, error_summary(output.error), output.top1_agreement,
                                part_errors(output.parts)});
+  if (accuracy.task) summary.task = task_summary(*accuracy.task);
   for (const quantize::LayerAccuracy& layer : accuracy.layers)
     summary.layers.push_back(layer_error(layer));
   for (const quantize::LayerAccuracy* layer : accuracy.ranked())
@@ -60,6 +61,14 @@ AccuracySummary accuracy_summary(const quantize::AccuracyReport& accuracy) {
 ErrorSummary error_summary(const quantize::ErrorStatistics& error) {
   return {error.sqnr_db(),    error.cosine(), error.rmse(),
           error.mean_error(), error.largest,  error.clip_rate()};
+}
+
+TaskSummary task_summary(const tasks::TaskResult& result) {
+  TaskSummary summary{
+      std::string(tasks::task_name(result.task)), result.head, result.reason, result.agreement, {}};
+  for (const tasks::Figure& figure : result.figures)
+    summary.figures.push_back({figure.name, figure.text, figure.value, figure.count});
+  return summary;
 }
 
 QuantizationReport quantization_report(const quantize::QuantizeReport& report) {

@@ -10,6 +10,7 @@
 namespace ec {
 
 ErrorSummary error_summary(const quantize::ErrorStatistics& error);
+TaskSummary task_summary(const tasks::TaskResult& result);
 QuantizationReport quantization_report(const quantize::QuantizeReport& report);
 std::vector<PassReport> pass_reports(const PipelineReport& report);
 

@@ -122,6 +122,29 @@ struct Description<OutputError> {
 };
 
 template <>
+struct Description<TaskSummary> {
+  static constexpr std::string_view kName = "TaskSummary";
+  static constexpr std::string_view kHelp =
+      "What the outputs mean, and how far the answers agree with the reference's.";
+  static constexpr std::string_view kNames[] = {"unknown",      "classification", "detection",
+                                                "segmentation", "keypoints",      "regression",
+                                                "sequence"};
+  template <class Visitor>
+  static void fields(Visitor& v, const TaskSummary& t) {
+    v(Field("name", "the task"), Choice{t.name, kNames});
+    v(Field("head", "form of a detector's outputs").if_set(), t.head);
+    v(Field("reason", "why the outputs are taken for that"), t.reason);
+    v(Field("agreement", "1: the same answers as the reference; with a reference")
+          .share()
+          .measured(),
+      t.agreement);
+    std::vector<std::pair<std::string, double>> figures;
+    for (const TaskFigure& figure : t.figures) figures.emplace_back(figure.name, figure.value);
+    v(Field("figures", "numbers by their names; with a reference").measured(), figures);
+  }
+};
+
+template <>
 struct Description<AccuracySummary> {
   static constexpr std::string_view kName = "AccuracySummary";
   static constexpr std::string_view kHelp = "The quantised model against the float model.";
@@ -135,6 +158,7 @@ struct Description<AccuracySummary> {
     v(Field("held_out", "the samples took no part in calibration"), a.held_out);
     v(Field("inputs", "what rounding the inputs alone costs"), a.inputs);
     v(Field("outputs", "in the model's order"), outputs);
+    v(Field("task", "the answers of both, where the outputs are those of a known task"), a.task);
     v(Field("worst_layers", "names of those that cost most, the worst first"), worst);
     v(Field("layers", "in order of execution"), a.layers);
   }

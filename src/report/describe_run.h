@@ -161,29 +161,6 @@ struct Description<ChangedAnswersSummary> {
 };
 
 template <>
-struct Description<TaskSummary> {
-  static constexpr std::string_view kName = "TaskSummary";
-  static constexpr std::string_view kHelp =
-      "What the outputs mean, and how far the answers agree with the reference's.";
-  static constexpr std::string_view kNames[] = {"unknown",      "classification", "detection",
-                                                "segmentation", "keypoints",      "regression",
-                                                "sequence"};
-  template <class Visitor>
-  static void fields(Visitor& v, const TaskSummary& t) {
-    v(Field("name", "the task"), Choice{t.name, kNames});
-    v(Field("head", "form of a detector's outputs").if_set(), t.head);
-    v(Field("reason", "why the outputs are taken for that"), t.reason);
-    v(Field("agreement", "1: the same answers as the reference; with a reference")
-          .share()
-          .measured(),
-      t.agreement);
-    std::vector<std::pair<std::string, double>> figures;
-    for (const TaskFigure& figure : t.figures) figures.emplace_back(figure.name, figure.value);
-    v(Field("figures", "numbers by their names; with a reference").measured(), figures);
-  }
-};
-
-template <>
 struct Description<EvaluateReport> {
   static constexpr std::string_view kName = "EvaluateReport";
   static constexpr std::string_view kHelp = "A model on data, beside a reference.";

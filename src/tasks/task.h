@@ -54,6 +54,12 @@ struct Figure {
   bool count = false;  // a whole number
 };
 
+// How far the answers of two networks are apart, as sums that add up over samples. It changes with
+// every rounding, where figures such as average precision jump from one answer to the next.
+struct Difference {
+  double noise = 0, signal = 0;
+};
+
 struct TaskResult {
   Task task = Task::Unknown;
   std::string head;    // "YOLOv8"; empty where the task has one form

@@ -146,6 +146,22 @@ std::optional<double> TaskScorer::agreement() const {
   return found_.measure != nullptr ? found_.measure->agreement() : std::nullopt;
 }
 
+std::optional<Difference> TaskScorer::difference(Tensors expected, Tensors got) const {
+  if (found_.measure == nullptr || !check(expected).ok() || !check(got).ok() ||
+      !keeps_shapes(expected) || !keeps_shapes(got))
+    return std::nullopt;
+  const size_t items = count_items(expected, interface_.batch);
+  Difference sum;
+  for (size_t i = 0; i < items; ++i) {
+    const auto one = found_.measure->difference(batch_item(expected, items, i).outputs,
+                                                batch_item(got, items, i).outputs);
+    if (!one) return std::nullopt;
+    sum.noise += one->noise;
+    sum.signal += one->signal;
+  }
+  return sum;
+}
+
 const detection::Head* TaskScorer::detection_head() const {
   return found_.measure != nullptr ? found_.measure->head() : nullptr;
 }

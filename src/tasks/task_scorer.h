@@ -21,6 +21,8 @@ class Measure {
   virtual void add(Tensors expected, Tensors got) = 0;
   virtual std::vector<Figure> figures() const = 0;
   virtual std::optional<double> agreement() const = 0;
+  // Of one sample; empty where the task has no such sums.
+  virtual std::optional<Difference> difference(Tensors, Tensors) const { return std::nullopt; }
   // Of detectors; else null.
   virtual const detection::Head* head() const { return nullptr; }
 };
@@ -48,6 +50,9 @@ class TaskScorer {
   TaskResult result() const;
   // 0 to 1, where 1 means the same answers. Empty: nothing could be compared.
   std::optional<double> agreement() const;
+  // Of one sample, for a task that was recognised; adds nothing. Empty where the task has no such
+  // sums, or the shapes are others.
+  std::optional<Difference> difference(Tensors expected, Tensors got) const;
   // How boxes are read, where the task is detection; else null.
   const detection::Head* detection_head() const;
 

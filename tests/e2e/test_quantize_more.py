@@ -136,6 +136,19 @@ class YoloHead(QuantizeCase):
         self.assertGreaterEqual(agreement, 0.99)
 
 
+    def test_split_outputs_are_integers_with_scales_of_their_own(self):
+        told = self.report("yolo.onnx", "--split-outputs", "--io-type", "int8")
+        self.assertEqual([o["name"] for o in told["accuracy"]["outputs"]], ["y_values", "y_scores"])
+        self.assertEqual(told["kept_in_float"], [])
+        outputs = self.good("inspect", "out.tflite", "--json").result["outputs"]
+        self.assertEqual([o["name"] for o in outputs], ["y_values", "y_scores"])
+        self.assertEqual({o["dtype"] for o in outputs}, {"i8"})
+
+    def test_an_integer_interface_says_how_to_keep_integers(self):
+        told = self.report("yolo.onnx", "--io-type", "int8")
+        self.assertIn("--split-outputs", told["kept_in_float"][0]["reason"])
+
+
 class Limits(QuantizeCase):
     OPTIONS = ("--mean", "0.5", "--std", "0.25", "--balance", "off")
 

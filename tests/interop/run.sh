@@ -63,6 +63,7 @@ compare_tflite() {
   "$python" tests/interop/quantize_forms_check.py --edgecompile "$program" --out "$work/results" || status=1
   make_packaged
   "$python" tests/interop/packaged_check.py "$work/packaged" --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/detectors_check.py "$work/packaged" --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/evaluate_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1

@@ -32,6 +32,19 @@ std::string parts_table(const AccuracySummary& accuracy) {
          report_table(rows, {"name", "meaning", "sqnr_db", "max_error", "decision_agreement"});
 }
 
+// What users of the model lose, in the figures of its task.
+std::string task_text(const AccuracySummary& accuracy) {
+  if (!accuracy.task || accuracy.task->figures.empty()) return {};
+  const TaskSummary& task = *accuracy.task;
+  TextTable table({fmt::format("{}{}{}, beside the float model's own answers", task.name,
+                               task.head.empty() ? "" : ": ", printable(task.head, 60)),
+                   ""});
+  for (const TaskFigure& figure : task.figures)
+    table.add({figure.text, figure.count ? format_count(static_cast<int64_t>(figure.value))
+                                         : fmt::format("{:.4f}", figure.value)});
+  return "\n" + table.text();
+}
+
 std::string cause_text(std::string_view what, const LayerError& layer) {
   if (layer.cause.empty()) return {};
   return fmt::format("\n  {}'{}': {}\n    {}\n", what, printable(layer.name, 60), layer.cause,
@@ -125,7 +138,7 @@ std::string quantize_text(const QuantizationReport& report) {
       fmt::format("  {} against the float model on {} samples {}:\n\n",
                   strategy->float_activations ? "measured" : "simulated", accuracy.samples,
                   accuracy.held_out ? "kept apart" : "(the same ones: too few to keep some apart)");
-  out += outputs_table(accuracy) + parts_table(accuracy);
+  out += outputs_table(accuracy) + parts_table(accuracy) + task_text(accuracy);
   if (!accuracy.layers.empty()) out += "\n" + layers_table(accuracy);
   std::string times;
   for (const StepTime& step : report.steps)

@@ -54,11 +54,28 @@ struct OutputError {
   std::vector<PartError> parts = {};  // empty where the output is one list of values
 };
 
+// One number that a task is judged by.
+struct TaskFigure {
+  std::string name, text;  // the key, and what people read
+  double value = 0;
+  bool count = false;  // a whole number
+};
+
+// What the outputs mean, and how far the answers agree with the reference's.
+struct TaskSummary {
+  std::string name;                 // "detection"; "unknown": nothing fits
+  std::string head;                 // "YOLOX"; empty where the task has one form
+  std::string reason;               // why it was taken for that
+  std::optional<double> agreement;  // 0 to 1; empty where nothing could be compared
+  std::vector<TaskFigure> figures;
+};
+
 struct AccuracySummary {
   int64_t samples = 0;
   bool held_out = false;           // the samples took no part in calibration
   std::vector<LayerError> inputs;  // what rounding them alone costs
   std::vector<OutputError> outputs;
+  std::optional<TaskSummary> task;   // empty where the outputs are those of no known task
   std::vector<LayerError> layers;    // in order of execution
   std::vector<size_t> worst_layers;  // indices of those that cost most, the worst first
 };

@@ -87,22 +87,6 @@ struct ChangedAnswersSummary {
   double chance = 0;
 };
 
-// One number that a task is judged by.
-struct TaskFigure {
-  std::string name, text;  // the key, and what people read
-  double value = 0;
-  bool count = false;  // a whole number
-};
-
-// What the outputs mean, and how far the answers agree with the reference's.
-struct TaskSummary {
-  std::string name;                 // "detection"; "unknown": nothing fits
-  std::string head;                 // "YOLOX"; empty where the task has one form
-  std::string reason;               // why it was taken for that
-  std::optional<double> agreement;  // 0 to 1; empty where nothing could be compared
-  std::vector<TaskFigure> figures;
-};
-
 struct EvaluateReport {
   std::string data;
   int64_t samples = 0;

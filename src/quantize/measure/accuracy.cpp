@@ -14,23 +14,25 @@ namespace {
 
 class OutputComparison {
  public:
-  OutputComparison(const Graph& graph, const OutputParts& parts)
+  OutputComparison(const Graph& graph, const OutputMeaning& meaning)
       : names_(graph.output_names()),
         axes_(softmax_axes(graph)),
-        parts_(parts),
+        parts_(meaning.parts),
         errors_(names_.size()),
         agreement_(names_.size()),
         by_part_(names_.size()) {
-    for (size_t i = 0; i < std::min(parts.size(), names_.size()); ++i) {
+    if (meaning.task != nullptr) task_ = OutputTask::Score(*meaning.task);
+    for (size_t i = 0; i < std::min(parts_.size(), names_.size()); ++i) {
       // A whole output of plain values is told by its own figures.
-      if (axes_[i] || (parts[i].size() == 1 && parts[i][0].meaning == PartMeaning::Values))
+      if (axes_[i] || (parts_[i].size() == 1 && parts_[i][0].meaning == PartMeaning::Values))
         continue;
-      for (const OutputPart& part : parts[i])
+      for (const OutputPart& part : parts_[i])
         by_part_[i].push_back({names_[i] + part_text(part), part.meaning, {}, {}});
     }
   }
 
   void see(const std::vector<Value>& expected, const std::vector<Value>& got) {
+    task_.add(expected, got);
     for (size_t i = 0; i < expected.size(); ++i) {
       if (expected[i].dtype != DType::F32 || expected[i].shape != got[i].shape) continue;
       errors_[i].add(expected[i].as<float>(), got[i].as<float>());
@@ -40,11 +42,10 @@ class OutputComparison {
         see_part(parts_[i][p], by_part_[i][p], expected[i], got[i]);
     }
   }
-  std::vector<OutputAccuracy> outputs() const {
-    std::vector<OutputAccuracy> outputs;
+  void tell(AccuracyReport& report) const {
     for (size_t i = 0; i < names_.size(); ++i)
-      outputs.push_back({names_[i], errors_[i], agreement_[i].share(), by_part_[i]});
-    return outputs;
+      report.outputs.push_back({names_[i], errors_[i], agreement_[i].share(), by_part_[i]});
+    report.task = task_.result();
   }
 
  private:
@@ -75,6 +76,7 @@ class OutputComparison {
   std::vector<ErrorStatistics> errors_;
   std::vector<Agreement> agreement_;
   std::vector<std::vector<PartAccuracy>> by_part_;  // by output; empty where it is one part
+  OutputTask::Score task_;
   std::vector<float> kept_a_, kept_b_;
 };
 
@@ -85,7 +87,7 @@ class Comparison {
         stored_(of.graph.tensor_id_bound()),
         errors_(of.graph.tensor_id_bound()),
         source_id_(of.simulated.graph->tensor_id_bound(), kNone),
-        outputs_(of.graph, of.parts) {
+        outputs_(of.graph, of.meaning) {
     for (uint32_t id = 0; id < of.simulated.quantized.size(); ++id) {
       const Tensor* tensor = of.simulated.quantized[id];
       if (tensor != nullptr && of.plan.observed[id]) source_id_[tensor->id()] = id;
@@ -161,7 +163,7 @@ class Comparison {
         report.layers.push_back(describe(tensor, op->location().name(), op->def().name));
         report.layers.back().operation = op->id();
       }
-    report.outputs = outputs_.outputs();
+    outputs_.tell(report);
     return report;
   }
 
@@ -253,6 +255,25 @@ double OutputAccuracy::judged_sqnr_db() const {
   return worst;
 }
 
+double AccuracyReport::worst_sqnr_db() const {
+  double worst = tuning::kBestSqnr;
+  for (const OutputAccuracy& output : outputs) worst = std::min(worst, output.judged_sqnr_db());
+  return worst;
+}
+
+std::optional<double> AccuracyReport::agreement() const {
+  if (task && task->agreement) return task->agreement;
+  std::optional<double> worst;
+  const auto add = [&](std::optional<double> one) {
+    if (one) worst = std::min(worst.value_or(1), *one);
+  };
+  for (const OutputAccuracy& output : outputs) {
+    add(output.top1_agreement);
+    for (const PartAccuracy& part : output.parts) add(part.decisions.agreement());
+  }
+  return worst;
+}
+
 std::vector<const LayerAccuracy*> AccuracyReport::ranked() const {
   std::vector<const LayerAccuracy*> order;
   for (const LayerAccuracy& layer : layers) order.push_back(&layer);
@@ -299,7 +320,7 @@ Result<AccuracyReport> compare_runs(const Simulation& of, SampleSource& source,
 Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
                                        int threads, ReferenceOutputs& reference) {
-  OutputComparison comparison(exact, reference.parts());
+  OutputComparison comparison(exact, reference.meaning());
   auto pool = std::make_shared<kernels::ThreadPool>(threads);
   EC_TRY(const auto ours, executor_of(changed, {}, pool));
   std::unique_ptr<Executor> theirs;  // made where the reference lacks a sample
@@ -319,7 +340,7 @@ Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
     comparison.see(expected, got);
   }
   AccuracyReport report;
-  report.outputs = comparison.outputs();
+  comparison.tell(report);
   report.samples = samples.size();
   return report;
 }

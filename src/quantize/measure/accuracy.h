@@ -82,8 +82,16 @@ struct AccuracyReport {
   std::vector<LayerAccuracy> inputs;  // what rounding them alone costs; their operation is "input"
   std::vector<LayerAccuracy> layers;  // in order of execution
   std::vector<OutputAccuracy> outputs;
+  // The answers of both networks, where outputs are those of a known task.
+  std::optional<tasks::TaskResult> task;
   size_t samples = 0;
   bool held_out = false;  // the samples took no part in calibration
+
+  // The worst of all outputs and their parts.
+  double worst_sqnr_db() const;
+  // How alike the answers are, from 0 to 1: that of the task, else that of lists of scores and of
+  // scores above a threshold. Empty: the outputs have no answers.
+  std::optional<double> agreement() const;
 
   // The layers, those that cost most first: mixes of ranges, then by their share where that was
   // measured, then by SQNR.
@@ -97,7 +105,7 @@ struct Simulation {
   const Conversion& simulated;
   const FormParams& params;
   const std::vector<std::optional<Range>>& needed;  // by tensor id; see CalibrationRun
-  const OutputParts& parts;                         // by output; empty: outputs as they are
+  const OutputMeaning& meaning;                     // of the outputs
 };
 
 // Runs both graphs side by side. Tensors in front of a fused activation are left out, as they have

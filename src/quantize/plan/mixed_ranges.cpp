@@ -27,7 +27,7 @@ void collect_outputs(const Graph& graph, const Tensor* tensor, std::vector<const
 }  // namespace
 
 std::optional<RangeMix> mixed_ranges(const Operation& op, const Plan& plan,
-                                     const CalibrationRun& run) {
+                                     const CalibrationRun& run, double least) {
   const OpRule& rule = plan.of(&op).rule;
   if (rule.result != ResultRule::SameScale || op.inputs().size() < 2) return std::nullopt;
   RangeMix mix;
@@ -42,17 +42,21 @@ std::optional<RangeMix> mixed_ranges(const Operation& op, const Plan& plan,
     mix.narrow = span_with_zero(*range);
     mix.smallest = operand;
   }
-  if (mix.smallest == nullptr || mix.wide < tuning::kMixedRanges * mix.narrow) return std::nullopt;
+  if (mix.smallest == nullptr || mix.wide < least * mix.narrow) return std::nullopt;
   return mix;
 }
 
 std::vector<const Operation*> mixed_outputs(const Graph& graph, const Plan& plan,
-                                            const CalibrationRun& run) {
+                                            const CalibrationRun& run, bool certain) {
   std::vector<const Operation*> found;
-  for (const Operation* op : graph.topological())
-    if (op->kind() == OpKind::Concat && plan.of(op).integer && plan.of(op).width == Width::Narrow &&
-        mixed_ranges(*op, plan, run) && ends_in_outputs(graph, plan, op->output()))
+  for (const Operation* op : graph.topological()) {
+    if (op->kind() != OpKind::Concat || !plan.of(op).integer) continue;
+    const double least = plan.of(op).width == Width::Wide ? tuning::kMixedWideRanges
+                         : certain                        ? tuning::kMixedRanges
+                                                          : tuning::kUnlikeRanges;
+    if (mixed_ranges(*op, plan, run, least) && ends_in_outputs(graph, plan, op->output()))
       found.push_back(op);
+  }
   return found;
 }
 

@@ -63,7 +63,7 @@ class Rescaler {
     const Plan plan = make_plan(*changed, target_, options_);
     EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
     if (tensors == 0) return {};
-    const auto reference = std::make_shared<ReferenceOutputs>(reference_->parts());
+    const auto reference = std::make_shared<ReferenceOutputs>(reference_->meaning());
     EC_TRY(const Judgement now, judge(*changed, reference));
     gain.before_db = best_->sqnr_db;
     gain.after_db = now.sqnr_db;

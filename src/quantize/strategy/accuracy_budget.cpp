@@ -25,7 +25,7 @@ struct Outcome {
 class Search {
  public:
   Search(const BudgetSearch& given, const AccuracyBudget& budget)
-      : given_(given), budget_(budget), weights_(given.weights), reference_(given.parts) {
+      : given_(given), budget_(budget), weights_(given.weights), reference_(given.meaning) {
     for (const Operation* op : given.graph.topological())
       if (given.noise[op->id()] > 0 && may_raise(*op)) layers_.push_back(op->id());
     std::stable_sort(layers_.begin(), layers_.end(),
@@ -116,19 +116,26 @@ class Search {
         r.weights[id] = weights_[id];
     EC_TRY(const Conversion simulated,
            convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
-    EC_TRY(const AccuracyReport accuracy,
-           measure_outputs(given_.graph, *simulated.graph, *given_.samples, given_.held_out,
-                           given_.threads, reference_));
-    Outcome outcome;
-    outcome.sqnr_db = tuning::kBestSqnr;
-    for (const OutputAccuracy& output : accuracy.outputs) {
-      outcome.sqnr_db = std::min(outcome.sqnr_db, output.judged_sqnr_db());
-      if (output.top1_agreement)
-        outcome.agreement = std::min(outcome.agreement, *output.top1_agreement);
-      for (const PartAccuracy& part : output.parts)
-        outcome.agreement = std::min(outcome.agreement, part.decisions.agreement().value_or(1));
-    }
+    const auto measured = [&](std::span<const size_t> samples) {
+      return measure_outputs(given_.graph, *simulated.graph, *given_.samples, samples,
+                             given_.threads, reference_);
+    };
+    EC_TRY(const AccuracyReport apart, measured(given_.held_out));
+    Outcome outcome{apart.agreement().value_or(1), apart.worst_sqnr_db()};
+    if (!budget_.max_drop || given_.also.empty() || !outcome.meets(budget_)) return outcome;
+    std::vector<size_t> all(given_.held_out.begin(), given_.held_out.end());
+    all.insert(all.end(), given_.also.begin(), given_.also.end());
+    EC_TRY(const AccuracyReport together, measured(all));
+    outcome.agreement = std::min(outcome.agreement, together.agreement().value_or(1));
     return outcome;
+  }
+
+  // What is counted, where that is not which class comes first.
+  std::string agreement_name() const {
+    if (given_.meaning.task == nullptr ||
+        given_.meaning.task->task() == tasks::Task::Classification)
+      return {};
+    return fmt::format(" ({})", tasks::task_name(given_.meaning.task->task()));
   }
 
   Error not_met(const Outcome& none, const Outcome& all) const {
@@ -137,8 +144,8 @@ class Search {
     if (budget_.min_sqnr)
       asked += fmt::format("{}--min-sqnr {}", asked.empty() ? "" : ", ", *budget_.min_sqnr);
     return Error(Code::AccuracyNotMet,
-                 fmt::format("{} does not hold: agreement {:.4f}, SQNR {:.1f} dB", asked,
-                             none.agreement, none.sqnr_db))
+                 fmt::format("{} does not hold: agreement{} {:.4f}, SQNR {:.1f} dB", asked,
+                             agreement_name(), none.agreement, none.sqnr_db))
         .note(fmt::format("with all {} layers raised that '{}' allows: agreement {:.4f}, SQNR "
                           "{:.1f} dB",
                           layers_.size(), given_.target.name, all.agreement, all.sqnr_db))
@@ -159,14 +166,15 @@ class Search {
 
 }  // namespace
 
-Status check_budget(const Graph& graph, const AccuracyBudget& budget) {
-  if (!budget.max_drop || has_score_lists(graph)) return {};
-  for (const auto& parts : parts_of_graph(graph))
+Status check_budget(const Graph& graph, const AccuracyBudget& budget,
+                    const OutputMeaning& meaning) {
+  if (!budget.max_drop || has_score_lists(graph) || meaning.task != nullptr) return {};
+  for (const auto& parts : meaning.parts)
     for (const OutputPart& part : parts)
       if (part.meaning == PartMeaning::Scores) return {};
   return Error(Code::Usage,
-               "--max-drop counts predictions that change, and the model has none: no "
-               "output holds scores or is made by a softmax")
+               "--max-drop counts answers that change, and the model has none: no output holds "
+               "scores or is made by a softmax, and the outputs are those of no known task")
       .hint("--min-sqnr 30 judges outputs of any kind");
 }
 

@@ -22,8 +22,11 @@ struct BudgetSearch {
   std::function<Result<LayerWeights>()> adapt = {};
   SampleSource* samples = nullptr;
   std::span<const size_t> held_out = {};
+  // Others that --max-drop has to hold on together with them: few samples kept apart have few
+  // answers to count.
+  std::span<const size_t> also = {};
   int threads = 1;
-  OutputParts parts = {};  // by output, judged each by its own scale
+  OutputMeaning meaning = {};  // of the outputs
 };
 
 struct BudgetResult {
@@ -34,8 +37,8 @@ struct BudgetResult {
   LayerWeights weights;
 };
 
-// Usage: the budget speaks of predictions, and no output of the graph holds scores.
-Status check_budget(const Graph& graph, const AccuracyBudget& budget);
+// Usage: the budget speaks of answers, and the outputs have none.
+Status check_budget(const Graph& graph, const AccuracyBudget& budget, const OutputMeaning& meaning);
 
 // AccuracyNotMet where raising every layer that can be raised does not help enough.
 Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget);

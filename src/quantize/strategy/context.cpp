@@ -8,7 +8,7 @@ QuantizeContext::QuantizeContext(const Strategy& running, const Graph& source,
       request(asked),
       sink(messages),
       graph(&source),
-      reference(std::make_shared<ReferenceOutputs>(parts_of_graph(source))) {
+      reference(std::make_shared<ReferenceOutputs>(OutputMeaning{parts_of_graph(source)})) {
   report().strategy = strategy.name;
   report().target = request.target->name;
   report().io_type = io_type_name(request.io);
@@ -20,7 +20,7 @@ void QuantizeContext::use_graph(std::unique_ptr<Graph> changed,
                                 std::shared_ptr<ReferenceOutputs> outputs) {
   changed_graph = std::move(changed);
   graph = changed_graph.get();
-  if (outputs == nullptr) outputs = std::make_shared<ReferenceOutputs>(reference->parts());
+  if (outputs == nullptr) outputs = std::make_shared<ReferenceOutputs>(reference->meaning());
   reference = std::move(outputs);
 }
 

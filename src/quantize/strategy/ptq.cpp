@@ -9,45 +9,17 @@
 #include "quantize/rescale/rescale.h"
 #include "quantize/strategy/accuracy_budget.h"
 #include "quantize/strategy/context.h"
-#include "quantize/trial/measurements.h"
 #include "quantize/tuning.h"
-#include "runtime/executor.h"
 #include "support/strings.h"
 
 namespace ec::quantize::ptq {
 namespace {
-
-Result<std::unique_ptr<Executor>> float_executor(const Graph& graph, int threads) {
-  std::vector<TensorType> types;
-  for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
-  return Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(threads));
-}
 
 Status refuse_quantized(const Graph& graph) {
   for (const Tensor* tensor : graph.tensors())
     if (tensor->type().quant)
       return Error(Code::Usage, "the model is quantised already")
           .hint("leave --quantize out: its scales are kept as they are");
-  return {};
-}
-
-// Finds the parts of outputs by what the float network gives for some samples.
-Status find_output_parts(QuantizeContext& context) {
-  SampleSource& source = *context.request.samples;
-  if (source.measurements() != nullptr && source.measurements()->playing()) return {};
-  const Graph& graph = *context.graph;
-  EC_TRY(const auto executor, float_executor(graph, context.request.threads));
-  std::vector<std::vector<Value>> outputs;
-  for (const size_t index : evenly_spaced(context.split.calibration, tuning::kPartSamples)) {
-    EC_TRY(const std::vector<Value> sample, source.read(index));
-    std::vector<ConstView> views;
-    for (const Value& value : sample) views.push_back(value.view());
-    EC_TRY(std::vector<Value> values, executor->run(views));
-    outputs.push_back(std::move(values));
-  }
-  OutputParts parts = parts_of_graph(graph);
-  refine_parts(parts, outputs);
-  context.reference->set_parts(std::move(parts));
   return {};
 }
 
@@ -72,7 +44,7 @@ Status begin(QuantizeContext& context) {
                                           request.target->name))
         .hint("use --quantize ptq, or another target");
   EC_CHECK_OK(refuse_quantized(*context.graph));
-  EC_CHECK_OK(check_budget(*context.graph, request.budget));
+  EC_CHECK_OK(check_budget_without_samples(context));
   // 16 bits have room for the extremes.
   const std::string_view usual = wide ? "minmax" : all_observer_methods()[0].name;
   context.method = find_observer_method(request.method.empty() ? usual : request.method);
@@ -90,7 +62,7 @@ Status begin(QuantizeContext& context) {
 Status analyse(QuantizeContext& context) {
   context.update_plan();
   context.split = split_samples(context.request.samples->size(), context.request.wanted_samples);
-  return find_output_parts(context);
+  return find_meaning(context, context.split.calibration);
 }
 
 Status rescale(QuantizeContext& context) {
@@ -120,7 +92,7 @@ Status report(QuantizeContext& context) {
   EC_TRY(const Conversion simulated, convert(graph, context.plan, context.params, context.weights,
                                              IoType::Float, GraphForm::Simulated));
   EC_TRY(accuracy, measure_accuracy({graph, context.plan, simulated, context.params,
-                                     context.calibration.needed, context.reference->parts()},
+                                     context.calibration.needed, context.reference->meaning()},
                                     *request.samples, context.split.held_out, request.threads));
   accuracy.held_out = !context.split.overlap;
   // Few samples suffice for shares; the runs of a deep network are bounded.

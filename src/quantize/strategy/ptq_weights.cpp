@@ -144,8 +144,14 @@ Status keep_budget(QuantizeContext& context) {
   if (may_adapt(context)) search.adapt = [&] { return adapted_weights(context); };
   search.samples = request.samples;
   search.held_out = context.split.held_out;
+  // Classes of single samples are counted on those kept apart, as they always were.
+  const auto& task = context.reference->meaning().task;
+  std::vector<size_t> also;
+  if (task != nullptr && task->task() != tasks::Task::Classification)
+    also = evenly_spaced(context.split.calibration, tuning::kBudgetSamples);
+  if (!context.split.overlap) search.also = also;
   search.threads = request.threads;
-  search.parts = context.reference->parts();
+  search.meaning = context.reference->meaning();
   EC_TRY(BudgetResult result, meet_budget(search, request.budget));
   report_raised(context, result);
   if (result.raised.empty()) return {};

@@ -15,7 +15,7 @@ Status begin(QuantizeContext& context, bool supported, std::string_view what) {
     return Error(Code::Usage, fmt::format("target '{}' has no {}", request.target->name, what))
         .hint(request.target->integers_only ? "use --quantize ptq: it computes on integers only"
                                             : "use --quantize ptq, or another target");
-  EC_CHECK_OK(check_budget(*context.graph, request.budget));
+  EC_CHECK_OK(check_budget_without_samples(context));
   context.result.graph = context.graph->clone();
   context.report().method = "none needed";
   context.report().preprocessing = request.preprocessing.text();
@@ -30,17 +30,14 @@ size_t count_constants(const Graph& graph) {
 
 // Nothing can be raised here: a budget that does not hold is an error.
 Status check_accuracy(const AccuracyReport& accuracy, const AccuracyBudget& budget) {
-  for (const OutputAccuracy& output : accuracy.outputs) {
-    const double agreement = output.top1_agreement.value_or(1.0), sqnr = output.error.sqnr_db();
-    const bool dropped = budget.max_drop && 1.0 - agreement > *budget.max_drop;
-    const bool noisy = budget.min_sqnr && sqnr < *budget.min_sqnr;
-    if (dropped || noisy)
-      return Error(Code::AccuracyNotMet,
-                   fmt::format("output '{}': agreement {:.4f}, SQNR {:.1f} dB, less than asked",
-                               output.name, agreement, sqnr))
-          .hint("keep layers in float with --keep-float, or use --quantize float16");
-  }
-  return {};
+  const double agreement = accuracy.agreement().value_or(1.0), sqnr = accuracy.worst_sqnr_db();
+  const bool dropped = budget.max_drop && 1.0 - agreement > *budget.max_drop;
+  const bool noisy = budget.min_sqnr && sqnr < *budget.min_sqnr;
+  if (!dropped && !noisy) return {};
+  return Error(Code::AccuracyNotMet,
+               fmt::format("agreement {:.4f}, SQNR of the worst output {:.1f} dB, less than asked",
+                           agreement, sqnr))
+      .hint("keep layers in float with --keep-float, or use --quantize float16");
 }
 
 Status measure(QuantizeContext& context) {
@@ -51,9 +48,10 @@ Status measure(QuantizeContext& context) {
   const size_t wanted =
       request.wanted_samples != 0 ? request.wanted_samples : tuning::kWeightOnlyReportSamples;
   AccuracyReport& accuracy = context.report().accuracy;
-  ReferenceOutputs reference;
-  EC_TRY(accuracy, measure_outputs(*context.graph, *context.result.graph, *request.samples,
-                                   evenly_spaced(all, wanted), request.threads, reference));
+  EC_CHECK_OK(find_meaning(context, all));
+  EC_TRY(accuracy,
+         measure_outputs(*context.graph, *context.result.graph, *request.samples,
+                         evenly_spaced(all, wanted), request.threads, *context.reference));
   accuracy.held_out = true;
   return check_accuracy(accuracy, request.budget);
 }

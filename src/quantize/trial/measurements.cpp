@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 constexpr std::string_view kFormat = "edgecompiler statistics";
 
 Error mismatch(std::string what) {
@@ -184,6 +184,29 @@ std::vector<LayerAccuracy> layers_from(const Json& json) {
   return layers;
 }
 
+Json json_of(const tasks::TaskResult& result) {
+  Json figures = Json::array();
+  for (const tasks::Figure& figure : result.figures)
+    figures.push_back({figure.name, figure.text, figure.value, figure.count});
+  Json json{{"task", tasks::task_name(result.task)},
+            {"head", result.head},
+            {"reason", result.reason},
+            {"figures", figures}};
+  if (result.agreement) json["agreement"] = *result.agreement;
+  return json;
+}
+tasks::TaskResult task_from(const Json& json) {
+  tasks::TaskResult result;
+  result.task = tasks::parse_task(json.at("task").get<std::string>());
+  result.head = json.at("head");
+  result.reason = json.at("reason");
+  for (const Json& figure : json.at("figures"))
+    result.figures.push_back({figure.at(0), figure.at(1), figure.at(2), figure.at(3)});
+  if (const auto agreement = json.find("agreement"); agreement != json.end())
+    result.agreement = agreement->get<double>();
+  return result;
+}
+
 Json json_of(const AccuracyReport& report) {
   Json outputs = Json::array();
   for (const OutputAccuracy& output : report.outputs) {
@@ -196,10 +219,12 @@ Json json_of(const AccuracyReport& report) {
            {"error", json_of(part.error)},
            {"decisions", {part.decisions.expected, part.decisions.got, part.decisions.both}}});
   }
-  return {{"samples", report.samples},
-          {"inputs", json_of(report.inputs)},
-          {"layers", json_of(report.layers)},
-          {"outputs", outputs}};
+  Json json{{"samples", report.samples},
+            {"inputs", json_of(report.inputs)},
+            {"layers", json_of(report.layers)},
+            {"outputs", outputs}};
+  if (report.task) json["task"] = json_of(*report.task);
+  return json;
 }
 
 AccuracyReport accuracy_from(const Json& json) {
@@ -219,6 +244,7 @@ AccuracyReport accuracy_from(const Json& json) {
     }
     report.outputs.push_back(std::move(output));
   }
+  if (const auto task = json.find("task"); task != json.end()) report.task = task_from(*task);
   report.samples = count_from(json.at("samples"));
   return report;
 }
@@ -389,10 +415,10 @@ Result<OutputError> Measurements::output_error(
   return record_->answer<OutputError>(
       playing_, "trial", measure,
       [](const OutputError& error) {
-        return Json{error.noise, error.signal, error.judged, error.parts};
+        return Json{error.noise, error.signal, error.judged, error.parts, error.by_task};
       },
       [](const Json& json) {
-        return OutputError{json.at(0), json.at(1), json.at(2), json.at(3)};
+        return OutputError{json.at(0), json.at(1), json.at(2), json.at(3), json.at(4)};
       },
       [](const OutputError&) { return true; });
 }

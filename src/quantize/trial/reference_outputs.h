@@ -1,29 +1,36 @@
-// The outputs of one float graph for calibration samples, and the parts that they fall into:
-// computed once for each sample and shared by all trials of a quantisation. Another graph, a
+// The outputs of one float graph for calibration samples, and what they are judged by: computed
+// once for each sample and shared by all trials of a quantisation. Another graph, a
 // rescaled one too, needs an object of its own.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "ops/value.h"
 #include "quantize/measure/output_parts.h"
+#include "quantize/measure/output_task.h"
 #include "quantize/tuning.h"
 #include "support/result.h"
 
 namespace ec::quantize {
 
+// What outputs are judged by.
+struct OutputMeaning {
+  OutputParts parts = {};                       // by output; empty: outputs as they are
+  std::shared_ptr<const OutputTask> task = {};  // null: nothing is known of it
+};
+
 class ReferenceOutputs {
  public:
   // Holds at most so many bytes of outputs. What does not fit is computed at every use.
-  explicit ReferenceOutputs(OutputParts parts = {}, size_t most_bytes = tuning::kReferenceBytes)
-      : parts_(std::move(parts)), most_bytes_(most_bytes) {}
+  explicit ReferenceOutputs(OutputMeaning meaning = {}, size_t most_bytes = tuning::kReferenceBytes)
+      : meaning_(std::move(meaning)), most_bytes_(most_bytes) {}
 
-  // By output; empty where outputs are judged as they are.
-  const OutputParts& parts() const { return parts_; }
-  // Before the first trial that is judged by them.
-  void set_parts(OutputParts parts) { parts_ = std::move(parts); }
+  const OutputMeaning& meaning() const { return meaning_; }
+  // Before the first trial that is judged by it.
+  void set_meaning(OutputMeaning meaning) { meaning_ = std::move(meaning); }
 
   // The outputs for a sample (its index in the source of samples); `run` runs the float graph on
   // it.
@@ -35,7 +42,7 @@ class ReferenceOutputs {
   size_t bytes() const { return bytes_; }
 
  private:
-  OutputParts parts_;
+  OutputMeaning meaning_;
   std::map<size_t, std::vector<Value>> outputs_;  // by sample
   size_t most_bytes_, bytes_ = 0;
   size_t uses_ = 0, runs_ = 0;

@@ -154,19 +154,21 @@ bool RoundedGraph::serves(const Rounding& rounding) const {
   return true;
 }
 
-RoundedRunner::RoundedRunner(const Graph& graph, const Plan& plan,
+RoundedRunner::RoundedRunner(const Graph& graph, const Plan& plan, std::vector<JudgedTensor> judged,
                              std::shared_ptr<kernels::ThreadPool> pool)
     : graph_(graph),
       plan_(plan),
       pool_(std::move(pool)),
-      judged_(judged_outputs(graph)),
+      judged_(std::move(judged)),
       seen_(judged_.size()),
       layer_inputs_(graph.tensor_id_bound()) {}
 RoundedRunner::~RoundedRunner() = default;
 
 Result<std::unique_ptr<RoundedRunner>> RoundedRunner::create(
-    const Graph& graph, const Plan& plan, std::shared_ptr<kernels::ThreadPool> pool) {
-  std::unique_ptr<RoundedRunner> runner(new RoundedRunner(graph, plan, std::move(pool)));
+    const Graph& graph, const Plan& plan, std::vector<JudgedTensor> judged,
+    std::shared_ptr<kernels::ThreadPool> pool) {
+  std::unique_ptr<RoundedRunner> runner(
+      new RoundedRunner(graph, plan, std::move(judged), std::move(pool)));
   ExecutorOptions options;
   options.editor = [owner = runner.get()](const Tensor& tensor, const MutableView& value) {
     if (owner->rounding_ != nullptr && owner->failure_.ok())

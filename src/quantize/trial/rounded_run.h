@@ -52,7 +52,9 @@ struct RoundedGraph {
 // Runs on one thread at a time; several runners may work on the same graph side by side.
 class RoundedRunner {
  public:
+  // `judged`: by output, what runs give for it.
   static Result<std::unique_ptr<RoundedRunner>> create(const Graph& graph, const Plan& plan,
+                                                       std::vector<JudgedTensor> judged,
                                                        std::shared_ptr<kernels::ThreadPool> pool);
   ~RoundedRunner();
 
@@ -64,7 +66,8 @@ class RoundedRunner {
   Result<std::vector<Value>> run(const std::vector<Value>& sample, const Rounding& rounding);
 
  private:
-  RoundedRunner(const Graph& graph, const Plan& plan, std::shared_ptr<kernels::ThreadPool> pool);
+  RoundedRunner(const Graph& graph, const Plan& plan, std::vector<JudgedTensor> judged,
+                std::shared_ptr<kernels::ThreadPool> pool);
   Result<std::vector<Value>> run_on(Executor& executor, const std::vector<Value>& sample);
   Status edit(const Tensor& tensor, const MutableView& value);
   void look_at(const Tensor& tensor, const MutableView& value);

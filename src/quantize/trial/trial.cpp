@@ -12,6 +12,9 @@
 namespace ec::quantize {
 namespace {
 
+// What the noise of parts weighs beside what a task loses.
+constexpr double kPartsBesideTask = 0.1;
+
 // A sum over samples and its typical term.
 class Average {
  public:
@@ -86,6 +89,7 @@ OutputError sum_of(std::span<const OutputError> subsets) {
     sum.noise += subset.noise;
     sum.judged += subset.judged;
     sum.signal += subset.signal;
+    sum.by_task |= subset.by_task;
     sum.parts.resize(std::max(sum.parts.size(), subset.parts.size()));
     for (size_t i = 0; i < subset.parts.size(); ++i) sum.parts[i] += subset.parts[i];
   }
@@ -94,11 +98,16 @@ OutputError sum_of(std::span<const OutputError> subsets) {
 
 Trial::Trial(const Graph& graph, const Plan& plan, std::shared_ptr<ReferenceOutputs> reference)
     : graph_(graph), plan_(plan), reference_(std::move(reference)) {
-  const std::vector<JudgedTensor> tensors = judged_outputs(graph);
-  const OutputParts& parts = reference_->parts();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].softmax_axis || i >= parts.size())
-      judged_.push_back({i, {}, tensors[i].softmax_axis});
+  const OutputMeaning& meaning = reference_->meaning();
+  if (meaning.task != nullptr && meaning.task->has_difference()) task_ = meaning.task;
+  tensors_ = judged_outputs(graph);
+  // A task reads the outputs themselves.
+  if (task_ != nullptr)
+    for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i] = {graph.outputs()[i], std::nullopt};
+  const OutputParts& parts = meaning.parts;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].softmax_axis || i >= parts.size())
+      judged_.push_back({i, {}, tensors_[i].softmax_axis});
     else
       for (const OutputPart& part : parts[i]) judged_.push_back({i, part, std::nullopt});
   }
@@ -112,7 +121,7 @@ Result<std::unique_ptr<Trial>> Trial::create(const Graph& graph, const Plan& pla
       std::make_unique<kernels::ThreadPool>(small ? std::min(threads, tuning::kMostRunners) : 1);
   for (int i = 0; i < trial->team_->threads(); ++i) {
     EC_TRY(auto runner,
-           RoundedRunner::create(graph, plan,
+           RoundedRunner::create(graph, plan, trial->tensors_,
                                  std::make_shared<kernels::ThreadPool>(small ? 1 : threads)));
     trial->runners_.push_back(std::move(runner));
   }
@@ -142,6 +151,7 @@ void Trial::keep_samples(size_t count) {
 
 // Whether one part pays for what the others gain.
 static bool loses_a_part(const OutputError& now, const OutputError& before) {
+  if (now.by_task) return false;
   if (now.parts.size() < 2 || now.parts.size() != before.parts.size()) return false;
   const double worst = *std::max_element(now.parts.begin(), now.parts.end());
   for (size_t i = 0; i < now.parts.size(); ++i)
@@ -153,9 +163,11 @@ static bool loses_a_part(const OutputError& now, const OutputError& before) {
 
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const tuning::NoiseFactors& wanted) {
-  for (size_t i = 0; i < now.size(); ++i)
-    if (now[i].judged > wanted.subset * before[i].judged) return false;
   const OutputError sum = sum_of(now), sum_before = sum_of(before);
+  // What helps much may cost a few samples something, but no more than it gains.
+  const double gain = sum.judged > 0 ? sum_before.judged / sum.judged : 1;
+  for (size_t i = 0; i < now.size(); ++i)
+    if (now[i].judged > std::max(wanted.subset, gain) * before[i].judged) return false;
   return sum.judged < wanted.total * sum_before.judged && !loses_a_part(sum, sum_before);
 }
 
@@ -228,6 +240,9 @@ Result<std::vector<Trial::SampleError>> Trial::errors_of(size_t sample, const Ro
           lists && lists->rows * lists->inner >= tuning::kManyPredictions)
         errors[i].divergence = divergence_of(a, b, *lists);
   }
+  if (task_ == nullptr) return errors;
+  const auto difference = task_->difference(expected_[sample], got).value_or(tasks::Difference{});
+  errors.push_back({difference.noise, difference.signal, std::nullopt});
   return errors;
 }
 
@@ -242,9 +257,11 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t subset, si
   });
   // Summed in the order of the samples, so that the number of threads does not matter.
   std::vector<ErrorOfPart> parts(judged_.size());
+  ErrorOfPart task;
   for (size_t n = 0; n < chosen.size(); ++n) {
     EC_TRY(const std::vector<SampleError> sample, std::move(*by_sample[n]));
-    for (size_t i = 0; i < sample.size(); ++i) parts[i].add(sample[i], weights_[chosen[n]]);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].add(sample[i], weights_[chosen[n]]);
+    if (sample.size() > parts.size()) task.add(sample.back(), weights_[chosen[n]]);
   }
   OutputError total;
   double squares = 0;
@@ -258,6 +275,12 @@ Result<OutputError> Trial::run_every(const Rounding& rounding, size_t subset, si
   // Ratios of noise differ by powers of ten: the root of their squares is little more than the
   // largest, and still falls when another part gains.
   total.judged = parts.size() == 1 ? total.parts[0] : std::sqrt(squares);
+  if (task.empty()) return total;
+  // Pictures without objects are no more typical of a detector than those with many. Parts decide
+  // where there is nothing to detect.
+  total.judged = std::hypot(task.ratio(), kPartsBesideTask * total.judged);
+  total.signal = 1;
+  total.by_task = true;
   return total;
 }
 

@@ -23,14 +23,17 @@ struct OutputError {
   // its probabilities lose counts as much as the noise in front of it: among thousands of classes,
   // of which most never matter, the same noise may leave all answers as they are, or change every
   // one.
-  // Over all parts of all outputs, the worst counts most.
+  // Over all parts of all outputs, the worst counts most. Where the outputs are those of a task
+  // with sums of its own (tasks::Difference), these decide.
   double judged = 0;
   std::vector<double> parts = {};  // the same for each part by itself
+  bool by_task = false;            // `judged` is that of the task
   double sqnr_db() const;          // as judged
 };
 OutputError sum_of(std::span<const OutputError> subsets);
 
 // Whether a change is worth keeping: `now` and `before` hold an error for each subset of samples.
+// No subset may lose more than the factor says, or than all of them together gain.
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const tuning::NoiseFactors& wanted);
 
@@ -71,6 +74,7 @@ class Trial {
     // Divergence of probabilities where they are many, as a share of that of a uniform guess.
     std::optional<double> divergence;
   };
+  // By part, and that of the task behind them.
   Result<std::vector<SampleError>> errors_of(size_t sample, const Rounding& rounding,
                                              RoundedRunner& runner) const;
   class ErrorOfPart;
@@ -78,7 +82,9 @@ class Trial {
   const Graph& graph_;
   const Plan& plan_;
   std::shared_ptr<ReferenceOutputs> reference_;
+  std::vector<JudgedTensor> tensors_;  // by output
   std::vector<JudgedPart> judged_;
+  std::shared_ptr<const OutputTask> task_;               // that judges; null: parts do
   std::unique_ptr<kernels::ThreadPool> team_;            // runs samples side by side
   std::vector<std::unique_ptr<RoundedRunner>> runners_;  // by thread of the team
   std::shared_ptr<const RoundedGraph> rounded_;          // the last one

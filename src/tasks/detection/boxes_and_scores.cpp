@@ -101,6 +101,7 @@ class BoxesAndScoresHead final : public Head {
     const Matrix boxes = *as_matrix(outputs[boxes_]), scores = *as_matrix(outputs[scores_]);
     for (size_t row = 0; row < scores.rows; ++row) {
       const auto [most, sum] = softmax_terms(scores, row);
+      const auto number = static_cast<int32_t>(row);
       int32_t label = 0;
       for (size_t column = 0; column < scores.columns; ++column) {
         if (static_cast<int>(column) == form_.background) continue;
@@ -109,8 +110,7 @@ class BoxesAndScoresHead final : public Head {
                             : form_.kind == Scores::Softmax ? std::exp(raw - most) / sum
                                                             : raw;
         if (score >= least)
-          candidates.add(
-              {box_of(boxes, row), score, label, placed_ ? -1 : static_cast<int32_t>(row)});
+          candidates.add({box_of(boxes, row), score, label, placed_ ? -1 : number, number});
         ++label;
       }
     }

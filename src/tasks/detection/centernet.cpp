@@ -65,7 +65,8 @@ class CenterNetHead final : public Head {
           candidates.add({{box.x1 * stride_, box.y1 * stride_, box.x2 * stride_, box.y2 * stride_},
                           score,
                           static_cast<int32_t>(c),
-                          -1});
+                          -1,
+                          static_cast<int32_t>(y * centres.width + x)});
         }
   }
 

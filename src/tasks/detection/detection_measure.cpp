@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tasks/detection/average_precision.h"
+#include "tasks/detection/candidate_difference.h"
 #include "tasks/detection/head.h"
 
 namespace ec::tasks::detection {
@@ -46,6 +47,10 @@ class DetectionMeasure final : public Measure {
   std::optional<double> agreement() const override {
     const std::optional<Precision> all = precision_.pooled();
     return all ? std::optional(all->ap50) : std::nullopt;
+  }
+
+  std::optional<Difference> difference(Tensors expected, Tensors got) const override {
+    return difference_of_detections(*head_, expected, got);
   }
 
   const Head* head() const override { return head_.get(); }

@@ -32,6 +32,9 @@ struct Detection {
   // Where the box is known relative to its anchor only: the anchor. Boxes of different anchors
   // cannot be compared.
   int32_t anchor = -1;
+  // Which cell, anchor or query gives it: the same in every network with this head. -1: rows are
+  // sorted, so that their number says nothing.
+  int32_t row = -1;
 };
 
 // Collects candidates, of which only the best are kept. What is not finite is left out.

@@ -49,6 +49,7 @@ class PicoDetHead final : public Head {
   }
 
   void decode(Tensors outputs, float least, Candidates& candidates) const override {
+    size_t first = 0;  // row of the level, counted over all of them
     for (const PicoLevel& level : levels_) {
       const Matrix scores = *as_matrix(outputs[level.scores]);
       const Matrix distances = *as_matrix(outputs[level.distances]);
@@ -57,9 +58,10 @@ class PicoDetHead final : public Head {
           const float raw = scores.at(row, label);
           const float score = logits_ ? sigmoid(raw) : raw;
           if (!(score >= least)) continue;
-          candidates.add(
-              {box_of(level.level, distances, row), score, static_cast<int32_t>(label), -1});
+          candidates.add({box_of(level.level, distances, row), score, static_cast<int32_t>(label),
+                          -1, static_cast<int32_t>(first + row)});
         }
+      first += scores.rows;
     }
   }
 

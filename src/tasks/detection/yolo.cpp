@@ -190,11 +190,14 @@ class YoloHead final : public Head {
     const float objectness = form_.objectness ? probability(rows.at(row, 4)) : 1.0f;
     // Also leaves out what is not a number.
     if (!(objectness >= least)) return;
-    if (scores_ == 0) return candidates.add({box_of(rows, row, level, cell), objectness, 0, -1});
+    const auto number = static_cast<int32_t>(row);
+    if (scores_ == 0)
+      return candidates.add({box_of(rows, row, level, cell), objectness, 0, -1, number});
     for (size_t label = 0; label < scores_; ++label) {
       const float score = objectness * probability(rows.at(row, first_ + label));
       if (!(score >= least)) continue;
-      candidates.add({box_of(rows, row, level, cell), score, static_cast<int32_t>(label), -1});
+      candidates.add(
+          {box_of(rows, row, level, cell), score, static_cast<int32_t>(label), -1, number});
     }
   }
 
