@@ -272,15 +272,32 @@ class OutputAccuracy(_OutputAccuracy, total=False):
     top1_agreement: float  # share of score lists whose largest has the same index (measured)
 
 
-class AccuracySummary(TypedDict):
-    """The quantised model against the float model."""
+class _TaskSummary(TypedDict):
+    name: Literal["unknown", "classification", "detection", "segmentation", "keypoints", "regression", "sequence"]  # the task
+    reason: str  # why the outputs are taken for that
+    figures: dict[str, float]  # numbers by their names; with a reference (measured)
 
+
+class TaskSummary(_TaskSummary, total=False):
+    """What the outputs mean, and how far the answers agree with the reference's."""
+
+    head: str  # form of a detector's outputs
+    agreement: float  # 1: the same answers as the reference; with a reference (measured)
+
+
+class _AccuracySummary(TypedDict):
     samples: int  # that both ran on (exact)
     held_out: bool  # the samples took no part in calibration
     inputs: list[LayerError]  # what rounding the inputs alone costs
     outputs: list[OutputAccuracy]  # in the model's order
     worst_layers: list[str]  # names of those that cost most, the worst first
     layers: list[LayerError]  # in order of execution
+
+
+class AccuracySummary(_AccuracySummary, total=False):
+    """The quantised model against the float model."""
+
+    task: TaskSummary  # the answers of both, where the outputs are those of a known task
 
 
 class StepTime(TypedDict):
@@ -458,19 +475,6 @@ class ModelSummary(TypedDict):
     metadata: dict[str, str]  # texts of the model
     # and code for devices in the file, under the key of its back end
     layers: list[LayerSummary]  # operations in order of execution
-
-
-class _TaskSummary(TypedDict):
-    name: Literal["unknown", "classification", "detection", "segmentation", "keypoints", "regression", "sequence"]  # the task
-    reason: str  # why the outputs are taken for that
-    figures: dict[str, float]  # numbers by their names; with a reference (measured)
-
-
-class TaskSummary(_TaskSummary, total=False):
-    """What the outputs mean, and how far the answers agree with the reference's."""
-
-    head: str  # form of a detector's outputs
-    agreement: float  # 1: the same answers as the reference; with a reference (measured)
 
 
 class ConfusionCount(TypedDict):

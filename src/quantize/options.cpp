@@ -80,8 +80,9 @@ constexpr OptionDef kOptions[] = {
     {.name = "max-drop",
      .type = OptionType::Number,
      .argument = "X",
-     .help = "share of samples whose top-1 may differ from the float model's, such as 0.01; layers "
-             "are raised to 16 bits or float until it holds, exit 5 if it cannot",
+     .help = "what the agreement with the float model's answers may lose, such as 0.01: average "
+             "precision, mean IoU, share of equal top-1, whichever task the model has; layers are "
+             "raised to 16 bits or float until it holds, exit 5 if it cannot",
      .least = 0,
      .most = 1,
      .verbs = kQuantizesModel,
@@ -89,8 +90,8 @@ constexpr OptionDef kOptions[] = {
     {.name = "min-sqnr",
      .type = OptionType::Number,
      .argument = "DB",
-     .help = "least signal-to-noise ratio of every output against the float model; works as "
-             "--max-drop does",
+     .help = "least signal-to-noise ratio of every part of every output against the float model; "
+             "works as --max-drop does",
      .least = 0,
      .most = 120,
      .unit = "dB",

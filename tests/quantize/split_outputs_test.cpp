@@ -43,8 +43,8 @@ TEST(SplitOutputs, LevelsAreTakenApart) {
   const auto graph = split(R"(graph @g(%b: f32[1,4,2,2], %o: f32[1,1,2,2], %s: f32[1,3,2,2],
                                        %c: f32[1,4,1,1], %q: f32[1,1,1,1], %t: f32[1,3,1,1])
                               -> (y = %y) {
-    %near = const i64[3] [1, 8, 4]
-    %far = const i64[3] [1, 8, 1]
+    %near = const i64[3] dense[1, 8, 4]
+    %far = const i64[3] dense[1, 8, 1]
     %o1 = sigmoid(%o)
     %s1 = sigmoid(%s)
     %o2 = sigmoid(%q)

@@ -164,8 +164,9 @@ static bool loses_a_part(const OutputError& now, const OutputError& before) {
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const tuning::NoiseFactors& wanted) {
   const OutputError sum = sum_of(now), sum_before = sum_of(before);
-  // What helps much may cost a few samples something, but no more than it gains.
-  const double gain = sum.judged > 0 ? sum_before.judged / sum.judged : 1;
+  // A subset may hold next to no detections: what helps much may cost it something, but no more
+  // than it gains.
+  const double gain = sum.by_task && sum.judged > 0 ? sum_before.judged / sum.judged : 1;
   for (size_t i = 0; i < now.size(); ++i)
     if (now[i].judged > std::max(wanted.subset, gain) * before[i].judged) return false;
   return sum.judged < wanted.total * sum_before.judged && !loses_a_part(sum, sum_before);

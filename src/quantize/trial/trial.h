@@ -33,7 +33,7 @@ struct OutputError {
 OutputError sum_of(std::span<const OutputError> subsets);
 
 // Whether a change is worth keeping: `now` and `before` hold an error for each subset of samples.
-// No subset may lose more than the factor says, or than all of them together gain.
+// No subset may lose more than the factor says; of detections no more than all together gain.
 bool is_better(std::span<const OutputError> now, std::span<const OutputError> before,
                const tuning::NoiseFactors& wanted);
 
