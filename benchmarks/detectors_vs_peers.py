@@ -12,6 +12,7 @@ pictures (bootstrap). Files of ONNX Runtime are executed as they stand, in float
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import fnmatch
 import json
 import pathlib
@@ -37,6 +38,7 @@ OURS = {
     "ours": ["-q", "ptq"],
     "ours minmax": ["-q", "ptq", "--calibration-method", "minmax"],
     "ours int8 outputs": ["-q", "ptq", "--io-type", "int8"],
+    "ours int8, split outputs": ["-q", "ptq", "--io-type", "int8", "--split-outputs"],
     "ours a16w8": ["-q", "a16w8"],
     "ours dynamic": ["-q", "dynamic"],
     "ours max-drop 0.02": ["-q", "ptq", "--max-drop", "0.02"],
@@ -67,7 +69,7 @@ class Network:
         out, took = run_measured([self.args.edgecompile, str(self.path), "-t", "tflite", "--input-shape", self.shape, "--keep-io-layout",
                                   *options, "--calibration-data", str(self.samples), "-o", str(output), "--json", "--threads", "2"])
         report = json.loads(out)["result"]["quantization"]
-        parts = {part["name"]: round(part["sqnr_db"], 1) for o in report["outputs"] for part in o.get("parts") or [o]}
+        parts = {part["name"]: round(part["sqnr_db"], 1) for o in report["accuracy"]["outputs"] for part in o.get("parts") or [o]}
         return {"seconds": took["wall"], "cpu_seconds": took["cpu_seconds"], "parts": parts,
                 "methods": [m for m in report["methods"]] if self.args.verbose else None}
 
@@ -114,7 +116,7 @@ def rows_of(network: Network, folder: pathlib.Path, wanted) -> list[dict]:
         try:
             row |= network.ours(OURS[tool], output) if ours else network.peer(*PEERS[tool], output)
             result = network.judged(output)
-            row |= result.figures()
+            row |= {"pictures": len(network.test)} | result.figures()
             if tool == "ours":
                 best = result
             elif best is not None:
@@ -126,19 +128,19 @@ def rows_of(network: Network, folder: pathlib.Path, wanted) -> list[dict]:
     return rows
 
 
-COLUMNS = ["network", "quantiser", "AP", "95 %", "AP at IoU 0.75", "agreement", "95 %", "scores SQNR dB", "AP against ours", "seconds", "of CPU", ""]
+COLUMNS = ["network", "quantiser", "pictures", "detections", "AP", "95 %", "AP at IoU 0.75", "agreement", "95 %", "scores SQNR dB", "AP against ours", "seconds", "of CPU", ""]
 
 
 def table_row(row: dict) -> str:
     span = lambda pair, form="{:.3f}": f"{form.format(pair[0])} to {form.format(pair[1])}"
     cells = [row["network"], row["tool"]]
     if "ap" in row:
-        cells += [f"{row['ap']:.3f}", span(row["ap_interval"]), f"{row['ap75']:.3f}", f"{row['agreement']:.3f}",
+        cells += [str(row["pictures"]), str(row["detections"]), f"{row['ap']:.3f}", span(row["ap_interval"]), f"{row['ap75']:.3f}", f"{row['agreement']:.3f}",
                   span(row["agreement_interval"]), f"{row['scores_db']:.1f}",
                   span(row["against_ours"]["ap"], "{:+.3f}") if "against_ours" in row else "",
                   f"{row['seconds']:.0f}", f"{row['cpu_seconds']:.0f}", ""]
     else:
-        cells += [""] * 9 + [row.get("error", "").replace("|", "/")]
+        cells += [""] * 11 + [row.get("error", "").replace("|", "/")]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -150,6 +152,7 @@ def main() -> int:
     parser.add_argument("--ptq-python", help="Python with litert-quantizer")
     parser.add_argument("--only", action="append", help="networks by name")
     parser.add_argument("--tool", action="append", help="quantisers by name: only their rows are made anew")
+    parser.add_argument("--pictures", type=int, help="that judge; default: 80, of rare objects 240")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the quantised files")
     parser.add_argument("--out", type=pathlib.Path, help="folder for detectors.{md,json}")
     parser.add_argument("--verbose", action="store_true", help="tell what each method gained")
@@ -168,6 +171,8 @@ def main() -> int:
         for folder, detectors in sources:
             for name, detector in detectors.items():
                 if any_of(args.only)(name):
+                    if args.pictures:
+                        detector = dataclasses.replace(detector, test=args.pictures)
                     network = Network(args, name, detector, folder / detector.file, pathlib.Path(scratch))
                     new = rows_of(network, args.keep or pathlib.Path(scratch), any_of(args.tool))
                     made = {(row["network"], row["tool"]) for row in new}
@@ -176,7 +181,7 @@ def main() -> int:
     tools = [*OURS, *PEERS]
     rows.sort(key=lambda row: (order.index(row["network"]), tools.index(row["tool"])))
     setup = describe_setup("onnxruntime", "ai-edge-litert")
-    lines = ["# int8 detectors against their peers", "", f"{setup} 50 pictures calibrate, 80 others judge. AP: average precision at IoU 0.5 against "
+    lines = ["# int8 detectors against their peers", "", f"{setup} 50 pictures calibrate, others judge. AP: average precision at IoU 0.5 against "
              "what the float network detects with a score of 0.25 and more, all classes together; agreement: how alike the detections above 0.25 are "
              "(Dice coefficient); scores SQNR: of the scores of at least 0.02 in either network. Intervals hold 95 % of what other pictures would "
              "give (bootstrap over pictures); where that of the difference to ours holds zero, the difference may be chance.", "",

@@ -27,7 +27,7 @@ class LiteDetector:
 
     def __init__(self, path: pathlib.Path, names: list[str]) -> None:
         # The reference kernels take minutes; the delegate gives the same but for a step here and there.
-        self.interpreter = litert.open_model(path, reference=False, num_threads=2)
+        self.interpreter = litert.open_model(path, reference=False, num_threads=1)
         self.runner = self.interpreter.get_signature_runner("serving_default")
         (self.input, self.detail), *_ = self.runner.get_input_details().items()
         self.outputs = self.runner.get_output_details()
@@ -40,7 +40,13 @@ class LiteDetector:
             limits = np.iinfo(self.detail["dtype"])
             value = np.clip(np.round(value / scale) + zero, limits.min, limits.max).astype(self.detail["dtype"])
         got = self.runner(**{self.input: value})
-        return [self._real(name, got[name]) for name in self.names]
+        return [self._real(name, got[name]) if name in got else self._joined(name, got) for name in self.names]
+
+    def _joined(self, name: str, got: dict[str, np.ndarray]) -> np.ndarray:
+        """What --split-outputs took apart."""
+        parts = [self._real(part, got[part]) for part in (f"{name}_values", f"{name}_scores")]
+        axis = next((i for i, (a, b) in enumerate(zip(parts[0].shape, parts[1].shape)) if a != b), len(parts[0].shape) - 1)
+        return np.concatenate(parts, axis)
 
     def _real(self, name: str, value: np.ndarray) -> np.ndarray:
         if value.dtype == np.float32:

@@ -263,11 +263,11 @@ class Detr(nn.Module):
 
 # Network, learning rate, steps of training, names of the outputs.
 NETWORKS = {
-    "shapes_yolo": (Yolo, 2e-3, 500, ["output0"]),
-    "shapes_ssd": (Ssd, 2e-3, 700, ["boxes", "scores"]),
-    "shapes_detr": (Detr, 1e-3, 1500, ["logits", "pred_boxes"]),
+    "shapes_yolo": (Yolo, 2e-3, 400, ["output0"]),
+    "shapes_ssd": (Ssd, 3e-3, 500, ["boxes", "scores"]),
+    "shapes_detr": (Detr, 1e-3, 900, ["logits", "pred_boxes"]),
 }
-BATCH, TRAINING = 24, 3000
+BATCH, TRAINING = 16, 2000
 
 
 def train(name: str, data, steps: int | None) -> nn.Module:
@@ -300,6 +300,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     torch.use_deterministic_algorithms(True)
+    torch.set_num_threads(1)  # sums are added up in one order
     args.folder.mkdir(parents=True, exist_ok=True)
     shapes_pictures.write_labelled(args.folder / "test", 100)
     data = shapes_pictures.pictures(TRAINING, shapes_pictures.TRAINING_SEED)

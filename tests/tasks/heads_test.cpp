@@ -44,6 +44,24 @@ void fill_v8(std::vector<float>& values, size_t classes, float unit) {
   });
 }
 
+// The halves of such an output, as --split-outputs gives them.
+TEST(Heads, BoxesAndScoresInColumns) {
+  Outputs whole, halves;
+  std::vector<float>& values = whole.add({1, 4 + 3, kCells}, "output0");
+  fill_v8(values, 3, 1.0f);
+  values[(4 + 2) * kCells + 9] = 0.8f;
+  std::vector<float>& boxes = halves.add({1, 4, kCells}, "output0_values");
+  std::vector<float>& scores = halves.add({1, 3, kCells}, "output0_scores");
+  std::copy(values.begin(), values.begin() + 4 * kCells, boxes.begin());
+  std::copy(values.begin() + 4 * kCells, values.end(), scores.begin());
+  const auto tensors = halves.tensors();
+  const HeadPtr head = recognise_head(halves.interface(kSide, kSide), tensors, "");
+  ASSERT_NE(head, nullptr);
+  const std::vector<Detection> found = detect(*head, tensors);
+  ASSERT_EQ(found.size(), 1u);
+  expect_box(found[0], {4, 4, 20, 20}, 0.8f, 2);
+}
+
 TEST(Heads, YoloV8InPixelsAndFractions) {
   for (const float unit : {1.0f, 1.0f / kSide}) {
     Outputs outputs;

@@ -74,12 +74,18 @@ ScoreForm score_form(const Matrix& scores) {
   return {Scores::Probabilities, background_of(scores, 0.5f)};
 }
 
+// A row for each box, also where the tensor has them as columns.
+Matrix rows_of(const Tensor& tensor, bool turned) {
+  const Matrix matrix = *as_matrix(tensor);
+  return turned ? transposed(matrix) : matrix;
+}
+
 class BoxesAndScoresHead final : public Head {
  public:
-  BoxesAndScoresHead(const HeadContext& context, size_t boxes, size_t scores)
-      : boxes_(boxes), scores_(scores) {
-    const Matrix box_rows = *as_matrix(context.outputs[boxes]);
-    const Matrix score_rows = *as_matrix(context.outputs[scores]);
+  BoxesAndScoresHead(const HeadContext& context, size_t boxes, size_t scores, bool turned)
+      : boxes_(boxes), scores_(scores), turned_(turned) {
+    const Matrix box_rows = rows_of(context.outputs[boxes], turned);
+    const Matrix score_rows = rows_of(context.outputs[scores], turned);
     coding_ = coding_of(box_rows);
     form_ = score_form(score_rows);
     placed_ = coding_ == Coding::Corners || coding_ == Coding::Centres;
@@ -98,7 +104,8 @@ class BoxesAndScoresHead final : public Head {
   }
 
   void decode(Tensors outputs, float least, Candidates& candidates) const override {
-    const Matrix boxes = *as_matrix(outputs[boxes_]), scores = *as_matrix(outputs[scores_]);
+    const Matrix boxes = rows_of(outputs[boxes_], turned_);
+    const Matrix scores = rows_of(outputs[scores_], turned_);
     for (size_t row = 0; row < scores.rows; ++row) {
       const auto [most, sum] = softmax_terms(scores, row);
       const auto number = static_cast<int32_t>(row);
@@ -166,6 +173,7 @@ class BoxesAndScoresHead final : public Head {
   }
 
   size_t boxes_, scores_;
+  bool turned_;  // [1,4,N] and [1,C,N]
   Coding coding_ = Coding::Corners;
   ScoreForm form_;
   float width_ = 1, height_ = 1;
@@ -176,6 +184,15 @@ bool holds_boxes(const Tensor& tensor, bool landmarks) {
   const std::optional<Matrix> matrix = as_matrix(tensor);
   if (!matrix || tensor.rank() < 3 || tensor.rank() > 4) return false;
   return landmarks ? matrix->columns > 4 && matrix->columns % 2 == 0 : matrix->columns == 4;
+}
+
+// [1,4,N] beside [1,C,N], as the halves of a YOLOv8 output are, with more boxes than there are
+// columns.
+bool are_turned(const Tensor& boxes, const Tensor& scores) {
+  const std::optional<Matrix> a = as_matrix(boxes), b = as_matrix(scores);
+  return a && b && boxes.rank() == 3 && scores.rank() == 3 && a->rows == 4 &&
+         a->columns == b->columns && a->columns > 4 * std::max<size_t>(4, b->rows) &&
+         is_unit(scores.values);
 }
 
 }  // namespace
@@ -194,8 +211,11 @@ HeadPtr recognise_box_and_scores(const HeadContext& context) {
       // Where both have four columns, boxes are named so or come first.
       const bool both = rows->columns == 4 && !landmarks && boxes == 0;
       if (both && name_has(context.interface.outputs[0], {"score", "logit", "class"})) continue;
-      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes);
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, false);
     }
+  for (size_t boxes = 0; boxes < 2; ++boxes)
+    if (are_turned(context.outputs[boxes], context.outputs[1 - boxes]))
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, true);
   return nullptr;
 }
 
