@@ -13,6 +13,7 @@
 
 #include "edgecompiler/error.h"
 #include "edgecompiler/report/compile.h"
+#include "edgecompiler/report/lists.h"
 #include "edgecompiler/report/model.h"
 #include "edgecompiler/report/placement.h"
 #include "edgecompiler/report/quantization.h"
@@ -30,9 +31,14 @@ std::string to_json(const EvaluateReport& report);
 std::string to_json(const BenchReport& report);
 std::string to_json(const RunReport& report);
 std::string to_json(const std::vector<Problem>& diagnostics);
+std::string to_json(const TargetList& list);
+std::string to_json(const PassList& list);
+std::string to_json(const CodeList& list);
+std::string to_json(const CodeEntry& code);
+std::string to_json(const MachineReport& machine);
 
 // Raised only by changes that break readers; new keys do not count.
-inline constexpr int kReportSchemaVersion = 1;
+inline constexpr int kReportSchemaVersion = 2;
 // JSON Schema (draft 2020-12) of what --json prints; reports are under "$defs".
 std::string report_schema();
 

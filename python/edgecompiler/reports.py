@@ -48,16 +48,13 @@ __all__ = [
 ]
 
 
-class _CompiledInterface(TypedDict):
-    name: str  # its name
-    dtype: str  # element type
-    shape: str  # sizes, as 1x3xHxW
-
-
-class CompiledInterface(_CompiledInterface, total=False):
+class CompiledInterface(TypedDict):
     """An input or an output as it is after the job."""
 
-    source_shape: str  # sizes in the model
+    name: str  # its name
+    dtype: str  # element type
+    shape: Optional[list[Union[int, str]]]  # sizes; open ones by name; null where the rank is not known
+    source_shape: Optional[list[Union[int, str]]]  # the same in the model
 
 
 class Artifact(TypedDict):
@@ -172,6 +169,7 @@ class _PlacementReport(TypedDict):
 class PlacementReport(_PlacementReport, total=False):
     """What runs where on one target."""
 
+    predicted_form: str  # where the model is in floating point and its quantised form was judged: that form
     cut_by: int  # index of the first operation that ended the device's part
     estimate: DeviceEstimate  # what a run on the device costs
     rewrites: list[str]  # operations that were rewritten to run on the device
@@ -367,8 +365,8 @@ class _CompileReport(TypedDict):
     output_bytes: int  # its size (exact)
     operations_before: int  # operations of the model (exact)
     operations_after: int  # operations after the job (exact)
-    macs_before: int  # multiply-adds of the model (exact)
-    macs_after: int  # multiply-adds after the job (exact)
+    macs_before: Optional[int]  # multiply-adds of the model; null where they are not known (exact)
+    macs_after: Optional[int]  # multiply-adds after the job; null where they are not known (exact)
     parameter_bytes_before: int  # parameters of the model (exact)
     parameter_bytes_after: int  # parameters after the job (exact)
     inputs: list[CompiledInterface]  # after the job
@@ -430,7 +428,8 @@ class OpSummary(TypedDict):
 
     op: str  # the operation
     count: int  # how many (exact)
-    macs: int  # multiply-adds of all of them (exact)
+    macs: Optional[int]  # multiply-adds of all of them; null where they are not known (exact)
+    supported: bool  # false: an operation of the source model that cannot run here
 
 
 class QuantSummary(TypedDict):
@@ -442,15 +441,19 @@ class QuantSummary(TypedDict):
     dequantize_ops: int  # dequantize operations (exact)
 
 
-class LayerSummary(TypedDict):
-    """One operation."""
-
+class _LayerSummary(TypedDict):
     name: str  # name in the source model
-    op: str  # operation of the IR
+    op: str  # operation of the IR; the source's own where it is a custom one
     source_op: str  # operation in the source model's words
     output: str  # type of its first output
-    macs: Optional[int]  # multiply-adds; null where sizes are open (exact)
+    macs: Optional[int]  # multiply-adds; null where they are not known (exact)
     parameters: int  # elements of constants that it reads first (exact)
+
+
+class LayerSummary(_LayerSummary, total=False):
+    """One operation."""
+
+    problem: str  # why it cannot run here
 
 
 class ModelSummary(TypedDict):
@@ -468,8 +471,9 @@ class ModelSummary(TypedDict):
     parameters: int  # elements of all constants (exact)
     parameter_bytes: int  # their size (exact)
     parameter_types: dict[str, int]  # their number by element type
-    macs: int  # multiply-adds of a run, as far as sizes are known (exact)
-    macs_unknown_operations: int  # operations whose count needs an open size (exact)
+    unsupported: int  # operations that cannot run here (exact)
+    macs: Optional[int]  # multiply-adds of a run, as far as they are known; null where none are (exact)
+    macs_unknown_operations: int  # operations whose multiply-adds are not known (exact)
     has_nested_graphs: bool  # bodies of control flow count once, however often they run
     quantization: QuantSummary  # how much is quantised
     metadata: dict[str, str]  # texts of the model
@@ -488,7 +492,7 @@ class ConfusionCount(TypedDict):
 class _EvaluatedModel(TypedDict):
     path: str  # the model as it was named
     preprocessing: str  # how images became inputs
-    preprocessing_from: Literal["options", "file", "nothing"]  # who said so
+    preprocessing_from: Literal["options", "file", "other file", "nothing"]  # who said so
     device: str  # what ran it
     run_milliseconds: float  # mean of a run (measured)
 

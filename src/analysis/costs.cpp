@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string_view>
 #include <unordered_set>
 
@@ -97,6 +98,21 @@ Count recurrent_macs(const Operation& op) {
   return times(times(steps, batch), plus(elements(op.input(1)), elements(op.input(2))));
 }
 
+// Every row of x, a batch element at a step, meets each matrix once.
+Count rows_times_matrices(const Operation& op, std::initializer_list<size_t> matrices) {
+  const Count all = elements(op.input(0)), row = dim(op.input(0), -1);
+  if (!all || !row || *row <= 0) return std::nullopt;
+  Count weights = 0;
+  for (const size_t i : matrices)
+    if (op.input(i) != nullptr) weights = plus(weights, elements(op.input(i)));
+  return times(*all / *row, weights);
+}
+
+// Operands 1 to 8 are the gates' matrices, 16 is the projection.
+Count lstm_sequence_macs(const Operation& op) {
+  return rows_times_matrices(op, {1, 2, 3, 4, 5, 6, 7, 8, 16});
+}
+
 }  // namespace
 
 std::optional<int64_t> count_macs(const Operation& op) {
@@ -118,6 +134,13 @@ std::optional<int64_t> count_macs(const Operation& op) {
     case OpKind::Gru:
     case OpKind::Rnn:
       return recurrent_macs(op);
+    case OpKind::LstmSequence:
+      return lstm_sequence_macs(op);
+    case OpKind::RnnSequence:
+    case OpKind::Svdf:
+      return rows_times_matrices(op, {1, 2});
+    case OpKind::Custom:
+      return std::nullopt;  // nobody knows what it computes
     default:
       return 0;
   }

@@ -29,58 +29,50 @@ std::string field_of(const char* path, std::string_view key) {
   return "";
 }
 
-std::string memory_text() {
-  const int64_t page = ::sysconf(_SC_PAGESIZE);
-  const auto gigabytes = [&](int name) {
-    return static_cast<double>(::sysconf(name)) * static_cast<double>(page) / 1e9;
-  };
-  return fmt::format("{:.1f} GB, {:.1f} GB free", gigabytes(_SC_PHYS_PAGES),
-                     gigabytes(_SC_AVPHYS_PAGES));
-}
+int64_t memory_of(int name) { return ::sysconf(name) * ::sysconf(_SC_PAGESIZE); }
 
-std::string isa_text() {
+// The one that is used, then the others that could be.
+std::vector<std::string> instruction_sets() {
   using kernels::Isa;
-  std::string text(kernels::isa_name(kernels::best_isa()));
+  std::vector<std::string> names = {std::string(kernels::isa_name(kernels::best_isa()))};
   for (const Isa isa : {Isa::Generic, Isa::Avx2, Isa::Avx512})
     if (isa != kernels::best_isa() && kernels::isa_available(isa))
-      text += fmt::format(", also {}", kernels::isa_name(isa));
-  return text;
+      names.emplace_back(kernels::isa_name(isa));
+  return names;
 }
 
 std::string or_unknown(std::string text) { return text.empty() ? "unknown" : text; }
-std::string or_none(std::string text) { return text.empty() ? "none" : text; }
 
 }  // namespace
 
-std::vector<Fact> doctor_facts(const Registry& registry) {
+MachineReport machine_report(const Registry& registry) {
   struct utsname system {};
   ::uname(&system);
-  std::vector<std::string> formats, absent, written = {"onnx", "ecir"};
-  for (const Frontend* frontend : registry.frontends()) formats.emplace_back(frontend->name());
-  for (const AbsentBackend& backend : registry.absent_backends()) absent.emplace_back(backend.name);
-  for (const Backend* backend : registry.backends())
+  MachineReport report;
+  report.version = version();
+  report.system = fmt::format("{}, {} {}", or_unknown(field_of("/etc/os-release", "PRETTY_NAME")),
+                              system.sysname, system.machine);
+  report.cpu_model = or_unknown(field_of("/proc/cpuinfo", "model name"));
+  report.cpu_threads = std::thread::hardware_concurrency();
+  report.kernels = instruction_sets();
+  report.l2_bytes = static_cast<int64_t>(kernels::l2_cache_bytes());
+  report.memory_bytes = memory_of(_SC_PHYS_PAGES);
+  report.memory_free_bytes = memory_of(_SC_AVPHYS_PAGES);
+  for (const Frontend* frontend : registry.frontends())
+    report.formats_read.emplace_back(frontend->name());
+  report.formats_written = {"onnx", "ecir"};
+  for (const Backend* backend : registry.backends()) {
+    report.targets.emplace_back(backend->info().name);
     for (const FileKind& kind : backend->info().files)
       if (const std::string name(kind.extension.substr(1));
-          std::find(written.begin(), written.end(), name) == written.end())
-        written.push_back(name);
-  std::vector<Fact> facts = {
-      {"version", "edgecompile", version()},
-      {"system", "system",
-       fmt::format("{}, {} {}", or_unknown(field_of("/etc/os-release", "PRETTY_NAME")),
-                   system.sysname, system.machine)},
-      {"cpu_model", "processor", or_unknown(field_of("/proc/cpuinfo", "model name"))},
-      {"cpu_threads", "hardware threads", std::to_string(std::thread::hardware_concurrency())},
-      {"kernels", "kernels for", isa_text()},
-      {"l2_bytes", "level-2 cache", fmt::format("{} kB", kernels::l2_cache_bytes() / 1024)},
-      {"memory", "memory", memory_text()},
-      {"formats_read", "reads", join(formats, ", ")},
-      {"formats_written", "writes", join(written, ", ")},
-      {"targets", "targets", registry.backend_names()},
-      {"targets_absent", "not in this build", or_none(join(absent, ", "))},
-  };
-  for (const Backend* backend : registry.backends())
-    for (Fact& fact : backend->facts()) facts.push_back(std::move(fact));
-  return facts;
+          std::find(report.formats_written.begin(), report.formats_written.end(), name) ==
+          report.formats_written.end())
+        report.formats_written.push_back(name);
+    for (Fact& fact : backend->facts()) report.devices.push_back(std::move(fact));
+  }
+  for (const AbsentBackend& backend : registry.absent_backends())
+    report.targets_absent.emplace_back(backend.name);
+  return report;
 }
 
 }  // namespace ec

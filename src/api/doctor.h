@@ -1,13 +1,11 @@
 // What this machine and this build offer.
 #pragma once
 
-#include <vector>
-
 #include "driver/registry.h"
-#include "edgecompiler/report/property.h"
+#include "edgecompiler/report/lists.h"
 
 namespace ec {
 
-std::vector<Fact> doctor_facts(const Registry& registry);
+MachineReport machine_report(const Registry& registry);
 
 }  // namespace ec

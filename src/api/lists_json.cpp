@@ -1,103 +1,81 @@
 #include "api/lists_json.h"
 
-#include <nlohmann/json.hpp>
-
+#include "edgecompiler/report.h"
 #include "options/value.h"
 
 namespace ec {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::string text(std::string_view view) { return std::string(view); }
 
-Json options_json(const BackendInfo& info) {
-  Json options = Json::array();
-  for (const OptionDef& option : info.options)
-    options.push_back({{"name", option.name},
-                       {"argument", option.argument},
-                       {"default", option.default_value},
-                       {"values", allowed_values(option)},
-                       {"help", option.help}});
-  return options;
-}
-
-Json target_json(const BackendInfo& info) {
-  Json variants = Json::array(), files = Json::array();
-  for (const BackendVariant& variant : info.variants)
-    variants.push_back({{"name", variant.name}, {"summary", variant.summary}});
+TargetEntry target_entry(const BackendInfo& info) {
+  TargetEntry entry;
+  entry.name = info.name;
+  if (!info.files.empty()) entry.extension = info.files.front().extension;
+  entry.summary = info.summary;
   for (const FileKind& file : info.files)
-    files.push_back({{"extension", file.extension}, {"summary", file.summary}});
-  return {{"name", info.name},
-          {"available", true},
-          {"extension", info.files.empty() ? "" : info.files.front().extension},
-          {"summary", info.summary},
-          {"files", std::move(files)},
-          {"variants", std::move(variants)},
-          {"options", options_json(info)}};
+    entry.files.push_back({text(file.extension), text(file.summary)});
+  for (const BackendVariant& variant : info.variants)
+    entry.variants.push_back({text(variant.name), text(variant.summary)});
+  for (const OptionDef& option : info.options)
+    entry.options.push_back({text(option.name), text(option.argument), text(option.default_value),
+                             allowed_values(option), text(option.help)});
+  return entry;
 }
 
-Json pass_json(const PassInfo& pass) {
-  Json options = Json::array();
+PassEntry pass_entry(const PassInfo& pass) {
+  PassEntry entry{text(pass.name), text(pass.summary), text(pass.details), {}};
   for (const PassOptionInfo& option : pass.options)
-    options.push_back({{"key", option.key},
-                       {"default", option.default_value},
-                       {"choices", option.choices},
-                       {"summary", option.summary}});
-  return {{"name", pass.name},
-          {"summary", pass.summary},
-          {"details", pass.details},
-          {"options", std::move(options)}};
+    entry.options.push_back(
+        {text(option.key), text(option.default_value), text(option.choices), text(option.summary)});
+  return entry;
 }
 
-Json strategy_json(const quantize::Strategy& strategy) {
-  Json steps = Json::array();
+StrategyEntry strategy_entry(const quantize::Strategy& strategy) {
+  StrategyEntry entry{text(strategy.name), text(strategy.summary), {}};
   for (const quantize::Step& step : strategy.steps)
-    steps.push_back({{"name", step.name}, {"summary", step.summary}});
-  return {{"name", strategy.name}, {"summary", strategy.summary}, {"steps", std::move(steps)}};
+    entry.steps.push_back({text(step.name), text(step.summary)});
+  return entry;
 }
 
-Json code_object(const CodeInfo& info) {
-  return {{"code", code_id(info.code)},
-          {"name", info.name},
-          {"title", info.title},
-          {"explanation", info.explanation},
-          {"exit_code", info.exit_code}};
+CodeEntry code_entry(const CodeInfo& info) {
+  return {code_id(info.code), text(info.name), text(info.title), text(info.explanation),
+          info.exit_code};
 }
 
 }  // namespace
 
 std::string targets_json(const Registry& registry) {
-  Json list = Json::array();
-  for (const Backend* backend : registry.backends()) list.push_back(target_json(backend->info()));
-  for (const AbsentBackend& absent : registry.absent_backends())
-    list.push_back({{"name", absent.name},
-                    {"available", false},
-                    {"extension", absent.extension},
-                    {"summary", absent.summary}});
-  return Json{{"targets", std::move(list)}}.dump();
+  TargetList list;
+  for (const Backend* backend : registry.backends())
+    list.targets.push_back(target_entry(backend->info()));
+  for (const AbsentBackend& absent : registry.absent_backends()) {
+    TargetEntry& entry = list.targets.emplace_back();
+    entry.name = absent.name;
+    entry.available = false;
+    entry.extension = absent.extension;
+    entry.summary = absent.summary;
+  }
+  return to_json(list);
 }
 
 std::string passes_json(const Registry& registry) {
-  Json passes = Json::array(), pipelines = Json::array(), strategies = Json::array();
-  for (const PassInfo* pass : registry.passes().passes()) passes.push_back(pass_json(*pass));
+  PassList list;
+  for (const PassInfo* pass : registry.passes().passes()) list.passes.push_back(pass_entry(*pass));
   for (const NamedPipeline* pipeline : registry.passes().pipelines())
-    pipelines.push_back({{"name", pipeline->name},
-                         {"summary", pipeline->summary},
-                         {"passes", pipeline->text},
-                         {"until_nothing_changes", pipeline->fixpoint}});
+    list.pipelines.push_back(
+        {text(pipeline->name), text(pipeline->summary), text(pipeline->text), pipeline->fixpoint});
   for (const quantize::Strategy* strategy : registry.strategies())
-    strategies.push_back(strategy_json(*strategy));
-  return Json{{"passes", std::move(passes)},
-              {"pipelines", std::move(pipelines)},
-              {"strategies", std::move(strategies)}}
-      .dump();
+    list.strategies.push_back(strategy_entry(*strategy));
+  return to_json(list);
 }
 
 std::string codes_json() {
-  Json list = Json::array();
-  for (const CodeInfo& info : all_codes()) list.push_back(code_object(info));
-  return Json{{"codes", std::move(list)}}.dump();
+  CodeList list;
+  for (const CodeInfo& info : all_codes()) list.codes.push_back(code_entry(info));
+  return to_json(list);
 }
 
-std::string code_json(const CodeInfo& info) { return code_object(info).dump(); }
+std::string code_json(const CodeInfo& info) { return to_json(code_entry(info)); }
 
 }  // namespace ec

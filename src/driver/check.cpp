@@ -15,12 +15,7 @@ Result<PlacementReport> check_target(const Registry& registry, const ModelRef& m
   CompiledModel& checked = c.models().front();
   checked.shared = shared;
   if (Status status = c.run(); !status.ok()) return std::move(status).error().file(model.name);
-  if (checked.placed) return std::move(checked.placed->report);
-  PlacementReport refused;
-  refused.model = checked.report.model;
-  refused.target = checked.report.target;
-  for (OpPlacement& row : checked.refused) refused.add(std::move(row));
-  return refused;
+  return std::move(checked.placed->report);
 }
 
 // What is given without the options of other back ends: those of one do not keep the others from

@@ -160,9 +160,7 @@ Status Compilation::run(std::string_view last) {
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     for (CompiledModel& model : models_) {
       model.report.phases.push_back({std::string(phase.name), ms});
-      // A model that could not be read has rows in place of a graph.
-      stopped_ =
-          stopped_ || &phase == stop_phase || model.pass_runs.stopped || model.graph == nullptr;
+      stopped_ = stopped_ || &phase == stop_phase || model.pass_runs.stopped;
     }
     if (kRunsPasses.has(verb_)) EC_CHECK_OK(dump(phase.name, number));
   }

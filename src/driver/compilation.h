@@ -12,6 +12,7 @@
 #include "driver/registry.h"
 #include "edgecompiler/options.h"
 #include "edgecompiler/report/compile.h"
+#include "frontend/kept_operations.h"
 #include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "options/verb.h"
@@ -39,8 +40,9 @@ struct CompiledModel {
   std::optional<ModelSource> source;  // import; absent for a model that is a graph
   std::string format;                 // import: "onnx"
   std::unique_ptr<Graph> graph;       // import; every phase until quantise rewrites it
-  // import: what was refused, as rows, where `check` asks
-  std::vector<OpPlacement> refused;
+  // import: operations without a meaning here that the graph holds as custom operations, where
+  // `inspect` or `check` ask
+  std::vector<KeptOperation> kept;
   ModelFacts facts;                               // fold-input, prepare
   const quantize::Strategy* strategy = nullptr;   // prepare; null: the model stays as it is
   std::optional<TargetPipelines> pipelines;       // optimise: chosen once, for legalise too

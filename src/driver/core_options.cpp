@@ -153,7 +153,8 @@ constexpr OptionDef kRun[] = {
      .type = OptionType::Items,
      .argument = "NAME=FILE",
      .help = "value of an input: a .npy file, one array of a .npz file by the input's name, "
-             "`random`, `zeros` or `ones`; without NAME: the inputs in order; may be repeated "
+             "a picture (`run` alone), `random`, `zeros` or `ones`; without NAME: the inputs in "
+             "order; may be repeated "
              "(default: random)",
      .verbs = kRunsModel,
      .changes_output = false,

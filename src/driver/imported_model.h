@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/kept_operations.h"
 #include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "support/diagnostic.h"
@@ -18,6 +19,7 @@ struct ImportedModel {
   std::string format;
   std::shared_ptr<const Graph> graph;  // null: not read yet
   std::vector<Diagnostic> diagnostics;
+  std::vector<KeptOperation> kept;
 };
 
 }  // namespace ec

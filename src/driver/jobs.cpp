@@ -8,6 +8,7 @@
 #include "driver/open_model.h"
 #include "driver/pass_runs.h"
 #include "quantize/measure/class_scores.h"
+#include "report/kept.h"
 #include "support/budget.h"
 #include "support/threads.h"
 
@@ -99,6 +100,7 @@ Result<ModelSummary> inspect_model(const Registry& registry, const ModelRef& mod
   ModelSummary summary = std::move(inspected.report.before);
   summary.file = model.name;
   summary.format = inspected.format;
+  explain_kept(summary, inspected.kept);
   if (!inspected.source) return summary;
   summary.file_bytes = inspected.source->size_bytes();
   for (const Backend* backend : registry.backends()) {

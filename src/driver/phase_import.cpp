@@ -8,6 +8,7 @@
 #include "limits/limits.h"
 #include "ops/border.h"
 #include "quantize/calibration/sample_shapes.h"
+#include "report/kept.h"
 #include "report/summary.h"
 
 namespace ec {
@@ -23,33 +24,15 @@ Error reported(Error error, const CompiledModel& model, DiagnosticSink& sink) {
   return error;
 }
 
-bool is_unsupported(Code code) {
-  return code == Code::UnsupportedOp || code == Code::UnsupportedOpForm ||
-         code == Code::UnsupportedType;
-}
-
-// What the importer refused becomes rows of the placement. False: there were other faults too.
-bool take_refused(const DiagnosticSink& load, CompiledModel& model) {
-  bool only_unsupported = true;
-  for (const Diagnostic& d : load.diagnostics()) {
-    if (d.severity != Severity::Error) continue;
-    if (!is_unsupported(d.code)) {
-      only_unsupported = false;
-      continue;
-    }
-    OpPlacement row;
-    row.name = d.node;
-    row.source_op = d.op_type;
-    row.placement = Placement::Unsupported;
-    row.reason = d.message;
-    row.fix = d.hint;
-    model.refused.push_back(std::move(row));
-  }
-  return only_unsupported && !model.refused.empty();
+// `inspect` shows whatever can be parsed; `check` judges the whole model.
+std::optional<KeptOperations> kept_operations(Verb verb) {
+  if (verb == Verb::Inspect) return KeptOperations(KeptOperations::Scope::Everything);
+  if (verb == Verb::Check) return KeptOperations(KeptOperations::Scope::Unsupported);
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& model,
-                                          const ImportOptions& options, DiagnosticSink& sink) {
+                                          ImportOptions options, DiagnosticSink& sink) {
   if (model.ref.graph != nullptr) {
     model.format = "graph";
     std::unique_ptr<Graph> graph = model.ref.graph->clone();
@@ -68,15 +51,20 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   if (c.target() != nullptr) EC_CHECK_OK(c.target()->check_source(*model.source, sink));
   if (shared != nullptr && shared->graph != nullptr) {
     model.format = shared->format;
+    model.kept = shared->kept;
     for (const Diagnostic& d : shared->diagnostics) sink.report(d);
     return shared->graph->clone();
   }
   EC_TRY(const Frontend* frontend, choose_frontend(c.registry().frontends(), *model.source));
   model.format = frontend->name();
+  std::optional<KeptOperations> kept = kept_operations(c.verb());
+  options.kept = kept ? &*kept : nullptr;
   EC_TRY(std::unique_ptr<Graph> graph, frontend->import(*model.source, options, sink));
+  if (kept) model.kept = kept->operations();
   // Nothing is read from the model's files after this: the graph is one version of them.
   EC_CHECK_OK(model.source->check_unchanged());
-  if (shared != nullptr) *shared = {model.source, model.format, graph->clone(), sink.diagnostics()};
+  if (shared != nullptr)
+    *shared = {model.source, model.format, graph->clone(), sink.diagnostics(), model.kept};
   return graph;
 }
 
@@ -114,12 +102,10 @@ Status import_model(Compilation& c, CompiledModel& model) {
   EC_TRY(const ImportOptions options, import_options(c.options()));
   DiagnosticSink load;
   Result<std::unique_ptr<Graph>> graph = read_graph(c, model, options, load);
-  const bool refused = !graph && c.verb() == Verb::Check && take_refused(load, model);
-  for (const Diagnostic& d : load.diagnostics())
-    if (!refused || d.severity != Severity::Error || !is_unsupported(d.code)) c.sink().report(d);
-  if (refused) return {};
+  for (const Diagnostic& d : load.diagnostics()) c.sink().report(d);
   if (!graph) return reported(std::move(graph).error(), model, c.sink());
   model.graph = std::move(*graph);
+  if (c.verb() == Verb::Inspect) warn_of_kept(model.kept, model.ref.name, c.sink());
   model.passes.sink = &c.sink();
   const auto model_bytes = static_cast<size_t>(constant_memory(*model.graph));
   model.passes.fold = fold_limits(c.options(), model_bytes);

@@ -1,5 +1,6 @@
 // place: which operation runs where.
 #include "driver/phases.h"
+#include "report/kept.h"
 #include "report/placement.h"
 
 namespace ec {
@@ -8,6 +9,7 @@ namespace {
 void name_report(PlacementReport& report, const CompiledModel& model) {
   report.model = model.report.model;
   report.target = model.report.target;
+  if (model.strategy != nullptr && model.strategy->predicts) report.predicted_form = "int8";
 }
 
 }  // namespace
@@ -19,6 +21,7 @@ Status place(Compilation& compilation) {
   for (size_t i = 0; i < placed.size(); ++i) {
     CompiledModel& model = compilation.models()[i];
     name_report(placed[i].report, model);
+    refuse_kept(placed[i].report, model.kept);
     for (PlacementReport& segment : placed[i].segments) name_report(segment, model);
     model.report.placement = placed[i].report;
     model.placed = std::move(placed[i]);

@@ -1,9 +1,22 @@
 // fold-input and prepare: what has to happen before passes change the graph.
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
+#include "quantize/strategy/predict.h"
 #include "quantize/strategy/qat.h"
+#include "quantize/target/target_spec.h"
 
 namespace ec {
+
+namespace {
+
+// `check` of a float model on a target of integers judges the form that quantisation would give it.
+bool predicts_integers(const Compilation& c, const Graph& graph) {
+  const quantize::TargetSpec* rules = c.target()->integer_rules();
+  if (c.verb() != Verb::Check || c.options().is_given("quantize") || rules == nullptr) return false;
+  return rules->integers_only && !quantize::has_quantized_tensors(graph);
+}
+
+}  // namespace
 
 Status fold_input(Compilation& compilation) {
   if (!compilation.options().flag("fold-preprocessing")) return {};
@@ -31,6 +44,8 @@ Status prepare(Compilation& compilation) {
         compilation.target()->integer_rules() != nullptr &&
         quantize::has_rounding_pairs(*model.graph))
       model.strategy = strategy_of_carried_parameters(compilation.registry());
+    if (model.strategy == nullptr && predicts_integers(compilation, *model.graph))
+      model.strategy = &quantize::predicted_integers();
     if (model.strategy != nullptr && model.strategy->uses_recorded_parameters)
       EC_CHECK_OK(quantize::expose_rounding(*model.graph));
   }

@@ -9,8 +9,10 @@
 #include "driver/quantize_request.h"
 #include "driver/statistics.h"
 #include "limits/limits.h"
+#include "quantize/calibration/assumptions.h"
 #include "quantize/calibration/channels_last.h"
 #include "quantize/calibration/outliers.h"
+#include "quantize/strategy/predict.h"
 #include "quantize/trial/measurements.h"
 #include "report/convert.h"
 #include "runtime/executor.h"
@@ -75,17 +77,19 @@ Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model
 }
 
 // Runs the first sample by itself, so that a model that never ends is told before calibration waits
-// for it. Every other error is left to the strategy, which says more.
-Status check_run_ends(const Compilation& c, const Graph& graph, quantize::SampleSource& samples) {
-  if (samples.measurements() != nullptr && samples.measurements()->playing()) return {};
+// for it. Every other error is left to the strategy, which says more; there are no outputs then.
+Result<std::vector<Value>> run_first_sample(const Compilation& c, const Graph& graph,
+                                            quantize::SampleSource& samples) {
+  const std::vector<Value> none;
+  if (samples.measurements() != nullptr && samples.measurements()->playing()) return none;
   std::vector<TensorType> types;
   for (const Tensor* input : graph.inputs()) {
-    if (!input->type().is_static()) return {};
+    if (!input->type().is_static()) return none;
     types.emplace_back(input->dtype(), *input->shape());
   }
-  if (samples.size() == 0) return {};
+  if (samples.size() == 0) return none;
   const Result<std::vector<Value>> sample = samples.read(0);
-  if (!sample) return {};
+  if (!sample) return none;
   std::vector<ConstView> views;
   for (const Value& value : *sample) views.push_back(value.view());
   Budget budget(run_limits(c.options()));
@@ -94,10 +98,30 @@ Status check_run_ends(const Compilation& c, const Graph& graph, quantize::Sample
   const auto is_limit = [](const Error& error) {
     return is_stop(error.code()) || error.code() == Code::OutOfMemory;
   };
-  if (!executor) return is_limit(executor.error()) ? std::move(executor).error() : Status();
-  if (auto ran = (*executor)->run(views); !ran && is_limit(ran.error()))
-    return std::move(ran).error();
-  return {};
+  if (!executor && is_limit(executor.error())) return std::move(executor).error();
+  if (!executor) return none;
+  auto ran = (*executor)->run(views);
+  if (!ran && is_limit(ran.error())) return std::move(ran).error();
+  return ran ? std::move(*ran) : none;
+}
+
+// What the data is taken for, where nobody said it.
+void warn_of_assumptions(const Compilation& c, const CompiledModel& model,
+                         const CalibrationData& data, const quantize::QuantizeRequest& request,
+                         const std::vector<quantize::ModelInput>& inputs, bool detector) {
+  const Options& options = c.options();
+  if (!data.files || options.text("calibration-data") == "random") return;
+  quantize::AssumedData assumed;
+  assumed.samples = data.files.get();
+  assumed.inputs = &inputs;
+  assumed.preprocessing = request.preprocessing;
+  assumed.normalisation_given = options.is_given("mean") || options.is_given("std") ||
+                                options.is_given("pixel-range") || model.facts.folded;
+  assumed.resize_given = options.is_given("resize");
+  assumed.finds_objects = detector;
+  quantize::warn_of_preprocessing(assumed, c.sink());
+  if (model.strategy->samples == quantize::SampleUse::Needed)
+    quantize::warn_of_few_samples(data.files->size(), request.wanted_samples, c.sink());
 }
 
 Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphForm form) {
@@ -115,7 +139,10 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   if (strategy.samples != quantize::SampleUse::Unused && given) {
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();
-    EC_CHECK_OK(check_run_ends(c, *model.graph, *data.samples));
+    EC_TRY(const std::vector<Value> outputs, run_first_sample(c, *model.graph, *data.samples));
+    warn_of_assumptions(c, model, data, request, inputs,
+                        quantize::finds_objects(model.graph->output_names(), outputs, inputs,
+                                                request.preprocessing));
   }
   request.recorded = model.facts.recorded;
   request.form = form;
@@ -130,8 +157,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
 Status refuse_float(const Compilation& c, const Graph& graph) {
   const quantize::TargetSpec* rules = c.target()->integer_rules();
   if (rules == nullptr || !rules->integers_only) return {};
-  for (const Tensor* tensor : graph.tensors())
-    if (tensor->type().quant) return {};
+  if (quantize::has_quantized_tensors(graph)) return {};
   return Error(Code::NotOnTarget,
                fmt::format("the model is in floating point, '{}' computes on 8-bit integers",
                            c.target()->name()))
@@ -147,7 +173,7 @@ Status quantise_model(const Compilation& c, CompiledModel& model) {
     if (c.verb() == Verb::Quantize && !model.report.output.empty()) {
       EC_TRY(format, find_graph_format(model.report.output));
     }
-    if (model.strategy->samples == quantize::SampleUse::Needed &&
+    if ((model.strategy->samples == quantize::SampleUse::Needed || model.strategy->predicts) &&
         c.options().text("passes").empty())
       EC_CHECK_OK(run_passes(c, model, "quantise", "before-quantising"));
     const bool simulated = format != nullptr && format->simulates_integers;

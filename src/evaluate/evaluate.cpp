@@ -8,6 +8,7 @@
 #include "evaluate/evaluated_network.h"
 #include "evaluate/task_evaluation.h"
 #include "limits/limits.h"
+#include "quantize/calibration/assumptions.h"
 #include "quantize/calibration/labels.h"
 #include "quantize/measure/accuracy.h"
 #include "quantize/measure/classification.h"
@@ -63,6 +64,7 @@ class Evaluation {
               "each class into a folder of its own");
     EC_CHECK_OK(run_samples());
     fill_scores();
+    warn_of_assumptions();
     return std::move(report_);
   }
 
@@ -90,12 +92,13 @@ class Evaluation {
     Preprocessing chosen = given_;
     const bool own = network.takes_pixels() || !preprocessing_given(options_);
     std::optional<Preprocessing> recorded = own ? network.recorded() : std::nullopt;
+    const bool in_own_file = recorded.has_value();
     if (own && !recorded && model_->folded()) recorded = model_->folded();
     if (own && !recorded && &network != &*model_) recorded = model_->recorded();
     if (recorded) {
       chosen = *recorded;
       if (!network.takes_pixels()) chosen.layout = given_.layout;
-      report.preprocessing_from = "file";
+      report.preprocessing_from = in_own_file ? "file" : "other file";
     } else {
       report.preprocessing_from = preprocessing_given(options_) ? "options" : "nothing";
     }
@@ -132,6 +135,7 @@ class Evaluation {
     const bool unknown = report.preprocessing_from == "nothing" && !reference_;
     if (!unknown || !source->holds_images() || !network.take_pixels()) return source;
     preprocessing.pixel_range = 255;
+    pixels_assumed_ = true;
     report.preprocessing = preprocessing.text();
     return open();
   }
@@ -140,6 +144,7 @@ class Evaluation {
     EC_TRY(std::unique_ptr<quantize::SampleSource> source,
            open_source(*model_, report_.model, preprocessing_));
     size_ = source->size();
+    images_ = source->holds_images() && data_ != "random";
     if (reference_) {
       EC_TRY(std::unique_ptr<quantize::SampleSource> other,
              open_source(*reference_, *report_.reference, reference_preprocessing_));
@@ -231,6 +236,16 @@ class Evaluation {
     const size_t classes = quantize::score_classes(scores.shape);
     // A batch above one repeats the image.
     return score.add(std::span(scores.values).first(classes), index);
+  }
+
+  // What the score would be where the first one belongs to no label.
+  void add_shifted(size_t sample, const RealOutput& scores) {
+    const size_t classes = quantize::score_classes(scores.shape);
+    score_classes_ = classes;
+    const int64_t index = labels_.of_sample[sample] + 1;
+    if (options_.is_given("label-offset") || index < 0 || index >= static_cast<int64_t>(classes))
+      return;
+    shifted_score_.add(std::span(scores.values).first(classes), static_cast<size_t>(index));
   }
 
   // Brings both into the order of the reference: output by output, and in its dimensions.
@@ -326,6 +341,7 @@ class Evaluation {
       bool right = false, right_before = false;
       if (labelled) {
         EC_TRY(right, add_score(sample, *scored, got, score_));
+        add_shifted(sample, got[*scored]);
       }
       std::vector<RealOutput> expected;
       if (reference_) {
@@ -370,6 +386,41 @@ class Evaluation {
       model.confusion->push_back({class_name(pair.first), class_name(pair.second), times});
   }
 
+  // Labels that count from 0 while the scores begin with a class of their own.
+  void warn_of_label_offset() {
+    if (!score_classes_ || options_.is_given("label-offset") || labels_.of_sample.empty()) return;
+    const int64_t classes =
+        labels_.names.empty()
+            ? *std::max_element(labels_.of_sample.begin(), labels_.of_sample.end()) + 1
+            : static_cast<int64_t>(labels_.names.size());
+    if (static_cast<int64_t>(*score_classes_) != classes + 1) return;
+    sink_.warn(
+        Code::DoubtfulCalibration,
+        fmt::format("the output has {} scores and the labels {} classes: with --label-offset "
+                    "1 top-1 is {:.4f} in place of {:.4f}",
+                    *score_classes_, classes, shifted_score_.top1(), score_.top1()),
+        {}, "networks with a background class count classes from 1: add --label-offset 1");
+  }
+
+  void warn_of_assumptions() {
+    if (report_.labelled()) warn_of_label_offset();
+    if (!images_) return;
+    quantize::AssumedData assumed;
+    assumed.samples = &model_->samples();
+    assumed.inputs = &model_->inputs();
+    assumed.preprocessing = preprocessing_;
+    // What the file says counts; bytes at the input are pixels.
+    const bool known = report_.model.preprocessing_from != "nothing";
+    assumed.normalisation_given = known || pixels_assumed_;
+    for (const std::string_view name : {"mean", "std", "pixel-range"})
+      assumed.normalisation_given = assumed.normalisation_given || options_.is_given(name);
+    assumed.resize_given = options_.is_given("resize") ||
+                           report_.model.preprocessing_from == "file" ||
+                           report_.model.preprocessing_from == "other file";
+    assumed.finds_objects = task_.finds_objects();
+    quantize::warn_of_preprocessing(assumed, sink_);
+  }
+
   void fill_scores() {
     if (!report_.labelled()) return;
     fill_score(score_, report_.model);
@@ -396,6 +447,9 @@ class Evaluation {
   std::vector<quantize::Agreement> agreement_;
   std::vector<quantize::ErrorStatistics> errors_;  // by pair of outputs
   quantize::ClassificationScore score_, reference_score_;
+  quantize::ClassificationScore shifted_score_;  // with --label-offset 1
+  std::optional<size_t> score_classes_;
+  bool images_ = false, pixels_assumed_ = false;
   quantize::ChangedAnswers changed_;
   EvaluateReport report_;
 };

@@ -17,15 +17,6 @@ namespace {
 using quantize::Preprocessing;
 
 // Metadata of the graph itself, or of the file that it was read from.
-std::optional<Preprocessing> preprocessing_in(const std::map<std::string, std::string>& metadata,
-                                              std::string_view key) {
-  for (const std::string_view prefix : {"", "tflite.metadata.", "onnx.metadata."}) {
-    const auto found = metadata.find(std::string(prefix) + std::string(key));
-    if (found != metadata.end()) return quantize::parse_preprocessing(found->second);
-  }
-  return std::nullopt;
-}
-
 bool is_quantized(const TensorType& type) { return type.quant && is_integer(type.dtype); }
 
 // An open batch is one; other open sizes stay and are refused where samples need them.
@@ -76,8 +67,10 @@ Result<EvaluatedNetwork> EvaluatedNetwork::open(const Registry& registry, const 
   network.session_ = std::move(opened.session);
   network.device_ = std::move(opened.device);
   network.softmax_axes_ = std::move(opened.softmax_axes);
-  network.recorded_ = preprocessing_in(opened.metadata, quantize::kPreprocessingKey);
-  network.folded_ = preprocessing_in(opened.metadata, quantize::kFoldedPreprocessingKey);
+  network.recorded_ =
+      quantize::recorded_preprocessing(opened.metadata, quantize::kPreprocessingKey);
+  network.folded_ =
+      quantize::recorded_preprocessing(opened.metadata, quantize::kFoldedPreprocessingKey);
   for (const TensorDescription& input : network.session_->inputs())
     network.inputs_.push_back({input.name, sample_type(input.type)});
   network.channels_last_.resize(network.inputs_.size(), false);

@@ -40,6 +40,8 @@ class EvaluatedNetwork {
   // Samples for inputs().
   void set_samples(std::unique_ptr<quantize::SampleSource> source);
   std::string sample_name(size_t sample) const { return source_->name(sample); }
+  // As they were opened.
+  quantize::SampleSource& samples() const { return *source_; }
 
   const std::vector<TensorDescription>& outputs() const { return session_->outputs(); }
   // By output: the dimension along which a softmax made it.

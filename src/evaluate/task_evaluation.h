@@ -26,6 +26,8 @@ class TaskEvaluation {
  public:
   // Reads labels of boxes, where --labels names a .json file.
   static Result<TaskEvaluation> open(const Options& options);
+  // The network is a detector, as far as the samples tell.
+  bool finds_objects() const { return scorer_ && scorer_->task() == tasks::Task::Detection; }
   bool has_boxes() const { return boxes_.has_value(); }
 
   // Before the first sample. `outputs` are the names of those that are compared, in the order in

@@ -23,6 +23,8 @@ struct Signature {
   std::string_view name, hint;
 };
 
+constexpr std::string_view kGiveModel = "give the model file";
+
 constexpr std::array kSignatures = {
     Signature{4, "ORTM"sv, "an ONNX Runtime (.ort) model",
               "give the ONNX file that it was made from"},
@@ -32,6 +34,36 @@ constexpr std::array kSignatures = {
               "export the model to ONNX (torch.onnx.export, tf2onnx) and give that file"},
     Signature{0, "\x93NUMPY"sv, "a NumPy array", "give a model file, not its data"},
     Signature{0, "7767517\n"sv, "an ncnn parameter file", "give the ONNX file it was made from"},
+    Signature{0, "\xff\xd8\xff"sv, "a JPEG image", kGiveModel},
+    Signature{0, "\x89PNG\r\n\x1a\n"sv, "a PNG image", kGiveModel},
+    Signature{0, "GIF8"sv, "a GIF image", kGiveModel},
+    Signature{0, "II*\0"sv, "a TIFF image", kGiveModel},
+    Signature{0, "MM\0*"sv, "a TIFF image", kGiveModel},
+    Signature{8, "WEBP"sv, "a WebP image", kGiveModel},
+    Signature{8, "WAVE"sv, "a WAV recording", kGiveModel},
+    Signature{8, "AVI "sv, "an AVI video", kGiveModel},
+    Signature{4, "ftypheic"sv, "a HEIC image", kGiveModel},
+    Signature{4, "ftypavif"sv, "an AVIF image", kGiveModel},
+    Signature{4, "ftyp"sv, "an MP4 or QuickTime video", kGiveModel},
+    Signature{0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", kGiveModel},
+    Signature{0, "ID3"sv, "an MP3 recording", kGiveModel},
+    Signature{0, "fLaC"sv, "a FLAC recording", kGiveModel},
+    Signature{0, "OggS"sv, "an Ogg recording", kGiveModel},
+    Signature{0, "%PDF-"sv, "a PDF document", kGiveModel},
+    Signature{0,
+              "\x7f"
+              "ELF"sv,
+              "a program or library (ELF)", kGiveModel},
+    Signature{0, "MZ"sv, "a Windows program or library", kGiveModel},
+    Signature{0, "SQLite format 3\0"sv, "an SQLite database", kGiveModel},
+    Signature{0, "BZh"sv, "a bzip2-compressed file", "unpack it first"},
+    Signature{0,
+              "\xfd"
+              "7zXZ\0"sv,
+              "an xz-compressed file", "unpack it first"},
+    Signature{0, "\x28\xb5\x2f\xfd"sv, "a zstd-compressed file", "unpack it first"},
+    Signature{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "unpack it first"},
+    Signature{0, "Rar!\x1a\x07"sv, "a RAR archive", "unpack it first"},
     Signature{0, "\x1f\x8b"sv, "a gzip-compressed file", "unpack it first"},
     Signature{257, "ustar"sv, "a tar archive", "unpack it first"},
 };

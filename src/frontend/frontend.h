@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "frontend/input_value.h"
+#include "frontend/kept_operations.h"
 #include "frontend/model_source.h"
 #include "ir/graph.h"
 #include "support/blob.h"
@@ -30,6 +31,9 @@ struct ImportOptions {
   // Values for inputs that are no data, by name: TorchScript parameters of type int, float, bool,
   // str, None or a list of them, and any tensor input that becomes a constant.
   InputValues input_values = {};
+  // Set: operations that cannot be imported stay in the graph as custom operations and are listed
+  // here; they are no errors of the import then.
+  KeptOperations* kept = nullptr;
 };
 
 // A kind of file that is known and not read.

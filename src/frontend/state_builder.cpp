@@ -21,6 +21,7 @@ Result<Tensor*> StateBuilder::declare(const std::string& key, const std::string&
   EC_TRY(Operation * read, graph_.add(OpKind::ReadState, {initial}, std::move(spec)));
   graph_.set_quant(read->output(), initial->type().quant);
   index_[key] = states_.size();
+  ++changes_;
   states_.push_back({unique, read, read->output()});
   return read->output();
 }

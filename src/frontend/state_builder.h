@@ -24,7 +24,12 @@ class StateBuilder {
   // The value at this point of the run: what was assigned last. Requires contains().
   Tensor* value(const std::string& key) const { return states_[index_.at(key)].value; }
   // Requires contains().
-  void assign(const std::string& key, Tensor* value) { states_[index_.at(key)].value = value; }
+  void assign(const std::string& key, Tensor* value) {
+    states_[index_.at(key)].value = value;
+    ++changes_;
+  }
+  // Counts declarations and assignments: tells whether a conversion touched any state.
+  size_t changes() const { return changes_; }
 
   // Adds the writes. States that nothing assigned become their initial values. Fails when a state
   // would change its type. Returns the names of the states that remain.
@@ -40,6 +45,7 @@ class StateBuilder {
   Graph& graph_;
   std::vector<State> states_;
   std::map<std::string, size_t> index_;
+  size_t changes_ = 0;
 };
 
 }  // namespace ec

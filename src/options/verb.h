@@ -64,6 +64,7 @@ inline constexpr VerbSet kRewritesModel(Verb::Compile, Verb::Optimize, Verb::Qua
 inline constexpr VerbSet kQuantizesModel(Verb::Compile, Verb::Check, Verb::Quantize);
 inline constexpr VerbSet kPlacesModel(Verb::Compile, Verb::Check);
 inline constexpr VerbSet kRunsModel(Verb::Run, Verb::Bench);
-inline constexpr VerbSet kReadsImages(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Evaluate);
+inline constexpr VerbSet kReadsImages(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Evaluate,
+                                      Verb::Run);
 
 }  // namespace ec

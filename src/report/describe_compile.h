@@ -118,10 +118,10 @@ struct Description<InterfaceChange> {
     const InterfaceSummary& after = c.after != nullptr ? *c.after : none;
     v(Field("name", "its name"), after.name);
     v(Field("dtype", "element type"), after.dtype);
-    v(Field("shape", "sizes, as 1x3xHxW"), dims_text(after));
-    std::optional<std::string> source;
-    if (c.before != nullptr) source = dims_text(*c.before);
-    v(Field("source_shape", "sizes in the model"), source);
+    v(Field("shape", "sizes; open ones by name; null where the rank is not known"),
+      Dims{after.dims ? &*after.dims : nullptr});
+    v(Field("source_shape", "the same in the model"),
+      Dims{c.before != nullptr && c.before->dims ? &*c.before->dims : nullptr});
   }
 };
 
@@ -145,8 +145,16 @@ struct Description<CompileReport> {
     v(Field("output_bytes", "its size").bytes().exact(), r.output_bytes);
     v(Field("operations_before", "operations of the model").count().exact(), r.before.operations);
     v(Field("operations_after", "operations after the job").count().exact(), r.after.operations);
-    v(Field("macs_before", "multiply-adds of the model").count().exact(), r.before.macs);
-    v(Field("macs_after", "multiply-adds after the job").count().exact(), r.after.macs);
+    v(Field("macs_before", "multiply-adds of the model; null where they are not known")
+          .count()
+          .exact()
+          .or_null(),
+      r.before.known_macs());
+    v(Field("macs_after", "multiply-adds after the job; null where they are not known")
+          .count()
+          .exact()
+          .or_null(),
+      r.after.known_macs());
     v(Field("parameter_bytes_before", "parameters of the model").bytes().exact(),
       r.before.parameter_bytes);
     v(Field("parameter_bytes_after", "parameters after the job").bytes().exact(),

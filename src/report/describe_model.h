@@ -40,7 +40,14 @@ struct Description<OpSummary> {
   static void fields(Visitor& v, const OpSummary& o) {
     v(Field("op", "the operation").titled("Operation"), o.name);
     v(Field("count", "how many").count().exact().titled("Count"), o.count);
-    v(Field("macs", "multiply-adds of all of them").count().exact().titled("MACs"), o.macs);
+    v(Field("macs", "multiply-adds of all of them; null where they are not known")
+          .count()
+          .exact()
+          .or_null()
+          .titled("MACs"),
+      o.macs);
+    v(Field("supported", "false: an operation of the source model that cannot run here"),
+      o.supported);
   }
 };
 
@@ -51,10 +58,12 @@ struct Description<LayerSummary> {
   template <class Visitor>
   static void fields(Visitor& v, const LayerSummary& l) {
     v(Field("name", "name in the source model").titled("Node"), l.name);
-    v(Field("op", "operation of the IR").titled("Operation"), l.op);
+    v(Field("op", "operation of the IR; the source's own where it is a custom one")
+          .titled("Operation"),
+      l.op);
     v(Field("source_op", "operation in the source model's words").titled("Source"), l.source_op);
     v(Field("output", "type of its first output").titled("Output"), l.output_type);
-    v(Field("macs", "multiply-adds; null where sizes are open")
+    v(Field("macs", "multiply-adds; null where they are not known")
           .count()
           .exact()
           .or_null()
@@ -65,6 +74,7 @@ struct Description<LayerSummary> {
           .exact()
           .titled("Parameters"),
       l.parameters);
+    v(Field("problem", "why it cannot run here").if_set().titled("Problem"), l.problem);
   }
 };
 
@@ -99,8 +109,15 @@ struct Description<ModelSummary> {
     v(Field("parameters", "elements of all constants").count().exact(), s.parameters);
     v(Field("parameter_bytes", "their size").bytes().exact(), s.parameter_bytes);
     v(Field("parameter_types", "their number by element type"), s.parameter_types);
-    v(Field("macs", "multiply-adds of a run, as far as sizes are known").count().exact(), s.macs);
-    v(Field("macs_unknown_operations", "operations whose count needs an open size").count().exact(),
+    v(Field("unsupported", "operations that cannot run here").count().exact(), s.unsupported);
+    v(Field("macs", "multiply-adds of a run, as far as they are known; null where none are")
+          .count()
+          .exact()
+          .or_null(),
+      s.known_macs());
+    v(Field("macs_unknown_operations", "operations whose multiply-adds are not known")
+          .count()
+          .exact(),
       s.macs_unknown);
     v(Field("has_nested_graphs", "bodies of control flow count once, however often they run"),
       s.has_bodies);

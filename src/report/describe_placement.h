@@ -128,6 +128,10 @@ struct Description<PlacementReport> {
       r.host);
     v(Field("unsupported", "operations that cannot run").count().titled("Unsupported"),
       r.unsupported);
+    v(Field("predicted_form",
+            "where the model is in floating point and its quantised form was judged: that form")
+          .if_set(),
+      r.predicted_form);
     v(Field("shapes_open", "sizes are not known: kernels were judged by kind"), r.shapes_open);
     v(Field("operations", "in order of execution"), r.operations);
     v(Field("cut_by", "index of the first operation that ended the device's part"), r.cut_by);

@@ -114,7 +114,7 @@ template <>
 struct Description<EvaluatedModel> {
   static constexpr std::string_view kName = "EvaluatedModel";
   static constexpr std::string_view kHelp = "One of the models that were run on the data.";
-  static constexpr std::string_view kFrom[] = {"options", "file", "nothing"};
+  static constexpr std::string_view kFrom[] = {"options", "file", "other file", "nothing"};
   template <class Visitor>
   static void fields(Visitor& v, const EvaluatedModel& m) {
     v(Field("path", "the model as it was named").titled("Model"), m.path);

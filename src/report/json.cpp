@@ -3,6 +3,7 @@
 
 #include "edgecompiler/report.h"
 #include "report/describe_compile.h"
+#include "report/describe_lists.h"
 #include "report/describe_problem.h"
 #include "report/describe_run.h"
 #include "report/value_kinds.h"
@@ -129,5 +130,11 @@ std::string to_json(const RunReport& report) { return report::text_of(report); }
 std::string to_json(const std::vector<Problem>& diagnostics) {
   return report::text_of(diagnostics);
 }
+
+std::string to_json(const TargetList& list) { return report::text_of(list); }
+std::string to_json(const PassList& list) { return report::text_of(list); }
+std::string to_json(const CodeList& list) { return report::text_of(list); }
+std::string to_json(const CodeEntry& code) { return report::text_of(code); }
+std::string to_json(const MachineReport& machine) { return report::text_of(machine); }
 
 }  // namespace ec

@@ -24,6 +24,11 @@ void PlacementReport::add(OpPlacement row) {
   operations.push_back(std::move(row));
 }
 
+void PlacementReport::clear() {
+  operations.clear();
+  native = reference = host = unsupported = 0;
+}
+
 Status refuse_host_operations(const PlacementReport& report) {
   if (report.host == 0) return {};
   constexpr size_t kNamed = 8;

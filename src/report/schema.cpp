@@ -3,6 +3,7 @@
 
 #include "edgecompiler/report.h"
 #include "report/describe_compile.h"
+#include "report/describe_lists.h"
 #include "report/describe_problem.h"
 #include "report/describe_run.h"
 #include "report/value_kinds.h"
@@ -139,6 +140,11 @@ std::string report_schema() {
       report::result_rule({"run"}, {definitions.of_type<RunReport>()}),
       report::result_rule({"bench"}, {definitions.of_type<BenchReport>()}),
       report::result_rule({"evaluate"}, {definitions.of_type<EvaluateReport>()}),
+      report::result_rule({"targets"}, {definitions.of_type<TargetList>()}),
+      report::result_rule({"passes"}, {definitions.of_type<PassList>()}),
+      report::result_rule({"explain"},
+                          {definitions.of_type<CodeList>(), definitions.of_type<CodeEntry>()}),
+      report::result_rule({"doctor"}, {definitions.of_type<MachineReport>()}),
   };
   const Json problems = definitions.of_type<std::vector<Problem>>();
   const Json properties = {

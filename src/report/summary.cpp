@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/costs.h"
+#include "ops/attrs.h"
 #include "ops/op_def.h"
 
 namespace ec {
@@ -46,6 +47,10 @@ class Collector {
     layer.name = op.location().name();
     layer.op = op_name(op.kind());
     layer.source_op = op.location().op_type;
+    if (op.kind() == OpKind::Custom) {
+      layer.op = op.attrs_as<CustomAttrs>().code;
+      layer.problem = "a custom operator: only the runtime that it was written for has its kernel";
+    }
     if (!op.outputs().empty() && op.output()) layer.output_type = op.output()->type().text();
     layer.macs = count_macs(op);
     for (const Tensor* input : op.inputs()) {
@@ -63,17 +68,21 @@ class Collector {
 
   void count(const Operation& op, const LayerSummary& layer) {
     ++summary_.operations;
+    const bool supported = op.kind() != OpKind::Custom;
     auto& ops = summary_.ops;
-    auto it = std::find_if(ops.begin(), ops.end(),
-                           [&](const OpSummary& known) { return known.name == layer.op; });
-    if (it == ops.end()) it = ops.insert(ops.end(), OpSummary{layer.op, 0, 0});
+    auto it = std::find_if(ops.begin(), ops.end(), [&](const OpSummary& known) {
+      return known.name == layer.op && known.supported == supported;
+    });
+    if (it == ops.end()) it = ops.insert(ops.end(), OpSummary{layer.op, 0, 0, supported});
     ++it->count;
     if (layer.macs) {
-      it->macs += *layer.macs;
       summary_.macs += *layer.macs;
+      if (it->macs) *it->macs += *layer.macs;
     } else {
       ++summary_.macs_unknown;
+      it->macs.reset();
     }
+    summary_.unsupported += supported ? 0 : 1;
     if (op.kind() == OpKind::Quantize) ++summary_.quant.quantize_ops;
     if (op.kind() == OpKind::Dequantize) ++summary_.quant.dequantize_ops;
   }

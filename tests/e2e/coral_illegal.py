@@ -57,9 +57,9 @@ CASES: list[tuple[str, str, str, str, list[str]]] = [
      "REDUCE_PROD", MISSING, []),
     ("log_softmax", float_unary("log_softmax", " {axis=3}"), "LOG_SOFTMAX", MISSING, []),
     # element types
-    ("float_add", graph("%x: f32[4], %z: f32[4]", "y = %y", "%y = add(%x, %z)"), "ADD", TYPE, []),
+    ("float_add", graph("%x: f32[4], %z: f32[4]", "y = %y", "%y = add(%x, %z)"), "ADD", TYPE, ["-q", "none"]),
     ("float_conv", graph("%x: f32[1,8,8,4]", "y = %y", "%w = const f32[4,1,1,4] splat(0.1)", "%y = conv(%x, %w) {layout=nhwc}"),
-     "CONV_2D", TYPE, []),
+     "CONV_2D", TYPE, ["-q", "none"]),
     ("int32_add", graph("%x: i32[4], %z: i32[4]", "y = %y", "%y = add(%x, %z)"), "ADD", "int32", []),
     ("int16_add", graph("%x: i16[4] q(0.1:0), %z: i16[4] q(0.1:0)", "y = %y", "%y = add(%x, %z) : i16[4] q(0.2:0)"),
      "ADD", "int16", []),

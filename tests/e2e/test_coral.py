@@ -304,7 +304,7 @@ class Device(CoralCase):
         self.assertIn("libtensorflowlite_c", self.bad(1, "EC7010", "run", self.code, "-t", "coral", env=self.libraries).err)
 
     def test_doctor_tells_what_was_found(self):
-        facts = self.good("doctor", "--json", env=self.libraries).result
+        facts = self.good("doctor", "--json", env=self.libraries).result["devices"]
         self.assertIn("stand-in 1, devices: 1", facts["edgetpu_driver"])
         self.assertIn("libtensorflowlite_c.so", facts["tflite_library"])
 

@@ -79,7 +79,7 @@ class Evaluate(Case):
         # The file says how its input is made, and the reference gets the same.
         for side in ("model", "reference"):
             self.assertIn("mean 0.5, std 0.25", result[side]["preprocessing"])
-            self.assertEqual(result[side]["preprocessing_from"], "file")
+            self.assertEqual(result[side]["preprocessing_from"], "file" if side == "model" else "other file")
         self.assertIn("recorded in the file", self.good("evaluate", model, "--data", "data").out)
         given = self.good("evaluate", model, "--data", "data", "--mean", "0.4", "--json").result
         self.assertEqual(given["model"]["preprocessing_from"], "options")

@@ -115,7 +115,7 @@ class Phases(Case):
         model = FLOATS.replace("f32[1,3,8,8]", "f32[batch,3,H,W]")
         self.write("open.ecir", model)
         quantised = self.good("open.ecir", "-t", "coral", *self.ptq, "-o", "o.tflite", "--json")
-        self.assertEqual(quantised.result["inputs"][0]["source_shape"], "1x3x8x8")
+        self.assertEqual(quantised.result["inputs"][0]["source_shape"], [1, 3, 8, 8])
         self.assertIn("has the size of the calibration data", quantised.json["diagnostics"][0]["message"])
         asked = self.bad(1, "EC2003", "open.ecir", "-t", "coral", "-q", "dynamic", "-o", "p.tflite")
         for name in ("H", "W"):
@@ -124,7 +124,7 @@ class Phases(Case):
         self.write("n.ecir", FLOATS.replace("f32[1,3,8,8]", "f32[N,3,8,8]"))
         for target in ("cpu", "tflite"):
             fixed = self.good("n.ecir", "-t", target, "-o", f"n.{'ecir' if target == 'cpu' else target}".replace("n.ecir", "n2.ecir"), "--json")
-            self.assertEqual(fixed.result["inputs"][0]["source_shape"], "1x3x8x8")
+            self.assertEqual(fixed.result["inputs"][0]["source_shape"], [1, 3, 8, 8])
             self.assertIn("the batch 'N' is taken as 1", fixed.json["diagnostics"][0]["message"])
 
 

@@ -201,7 +201,7 @@ class FoldedPreprocessing(QuantizeCase):
                 with self.subTest(model=model, options=options):
                     folded, output = self.compare(model, "-t", "tflite", *options)
                     source, = folded["inputs"]
-                    self.assertEqual((source["dtype"], source["shape"]), ("u8", f"1x{SIDE}x{SIDE}x3"))
+                    self.assertEqual((source["dtype"], source["shape"]), ("u8", [1, SIDE, SIDE, 3]))
                     _, values = self.run_float(model)
                     self.assertLess(output["max_error"], 1e-5 * max(1, max(map(abs, values))) * 10)
 
@@ -226,7 +226,7 @@ class FoldedPreprocessing(QuantizeCase):
                     with self.subTest(target=target, model=model, options=options):
                         folded, output = self.compare(model, "-t", target, *data, *options)
                         source, = folded["inputs"]
-                        self.assertEqual((source["dtype"], source["shape"]), ("u8", f"1x{SIDE}x{SIDE}x3"))
+                        self.assertEqual((source["dtype"], source["shape"]), ("u8", [1, SIDE, SIDE, 3]))
                         source, = self.good("inspect", "folded.tflite", "--json").result["inputs"]
                         self.assertEqual((source["quantization"]["scales"], source["quantization"]["zero_points"]), ([1.0], [0]))
                         report = self.good(model, "-t", target, *data, *options, "-o", "plain.tflite", "--json").result["quantization"]

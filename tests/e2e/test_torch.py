@@ -22,9 +22,12 @@ class Torch(Case):
 
     def test_shapes_are_asked_for_and_taken(self):
         name = self.copy("convnet_scripted.pt")
-        text = self.bad(1, "EC2003", "inspect", name).err
+        text = self.bad(1, "EC2003", "run", name).err
         self.assertIn("'x' (4 dimensions, 3 channels)", text)
         self.assertIn("--input-shape x:1x3x224x224", text)
+        shown = self.good("inspect", name, "--json")
+        self.assertEqual(shown.result["inputs"][0]["shape"], ["x_dim0", 3, "x_dim2", "x_dim3"])
+        self.assertEqual([d["code"] for d in shown.json["diagnostics"]], ["EC2003"])
         result = self.good("inspect", name, "--json", "--input-shape", "2x3x16x16").result
         self.assertEqual(result["outputs"][0]["shape"], [2, 5])
 
@@ -39,7 +42,9 @@ class Torch(Case):
             self.assertIn(line, text)
 
     def test_loop_on_values_names_the_line(self):
-        text = self.bad(3, "EC3005", "inspect", self.copy("loop_scripted.pt"), "--input-shape", "3x4").err
+        name = self.copy("loop_scripted.pt")
+        text = self.bad(3, "EC3005", "run", name, "--input-shape", "3x4").err
+        self.assertIn("aten::", self.good("inspect", name).out)
         for part in ["data_loop.py line 11", "torch.jit.trace", "torch.export"]:
             self.assertIn(part, text)
 

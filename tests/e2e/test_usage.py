@@ -114,12 +114,12 @@ class Usage(Case):
         self.assertIn("fold-constants", [p["name"] for p in result["passes"]])
         self.assertIn("optimize", [p["name"] for p in result["pipelines"]])
         self.assertIn("fold-constants", self.good("passes", "--quiet").out.split())
-        self.assertEqual(self.good("doctor", "--json").result["targets"], "cpu, tflite, coral")
+        self.assertEqual(self.good("doctor", "--json").result["targets"], ["cpu", "tflite", "coral"])
 
     def test_every_list_is_valid_json(self):
         for verb in ["targets", "passes", "ops", "explain", "doctor", "help", "man"]:
             envelope = self.good(verb, "--json").json
-            self.assertEqual(envelope["schema_version"], 1)
+            self.assertEqual(envelope["schema_version"], 2)
             self.assertEqual(envelope["command"], verb)
             self.assertEqual(list(envelope)[:2], ["schema_version", "version"])
 

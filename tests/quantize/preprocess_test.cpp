@@ -120,6 +120,57 @@ TEST(PictureFit, FollowsTheResize) {
   EXPECT_EQ(picture_fit(128, 32, *form, p).top, -16);
 }
 
+TEST(PictureFit, LetterboxShowsTheWholePicture) {
+  Preprocessing p;
+  ASSERT_TRUE(parse_resize("letterbox", p).ok());
+  const Result<ImageForm> form = image_form(input_of({1, 3, 64, 64}), p);
+  ASSERT_TRUE(form.ok());
+  const PictureFit wide = picture_fit(128, 32, *form, p);
+  EXPECT_EQ(wide.width, 64);
+  EXPECT_EQ(wide.height, 16);
+  EXPECT_EQ(wide.left, 0);
+  EXPECT_EQ(wide.top, 24);
+  EXPECT_DOUBLE_EQ(wide.scale_x, 0.5);
+  EXPECT_DOUBLE_EQ(wide.scale_y, 0.5);
+  // A line of pixels stays one pixel wide.
+  EXPECT_EQ(picture_fit(1, 1000, *form, p).width, 1);
+  // Small pictures are enlarged.
+  EXPECT_EQ(picture_fit(8, 4, *form, p).height, 32);
+}
+
+TEST(Preprocess, LetterboxPadsWithItsColour) {
+  Preprocessing p;
+  p.pixel_range = 255;
+  ASSERT_TRUE(parse_resize("letterbox:1,2,3", p).ok());
+  const Value value = value_of(numbered(4, 2), input_of({1, 4, 4, 3}), p);
+  const auto pixel = [&](size_t y, size_t x, size_t c) {
+    return value.as<float>()[(y * 4 + x) * 3 + c];
+  };
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(pixel(0, 0, c), static_cast<float>(c + 1));
+    EXPECT_EQ(pixel(3, 3, c), static_cast<float>(c + 1));
+  }
+  EXPECT_EQ(pixel(1, 2, 0), 2.0f);  // row 0 of the picture
+  EXPECT_EQ(pixel(2, 3, 1), 1.0f);  // row 1
+  // The colour is that of the picture: it changes places with the channels.
+  p.color = ColorOrder::Bgr;
+  EXPECT_EQ(value_of(numbered(4, 2), input_of({1, 4, 4, 3}), p).as<float>()[0], 3.0f);
+}
+
+TEST(Preprocess, LetterboxAsText) {
+  Preprocessing p;
+  ASSERT_TRUE(parse_resize("letterbox", p).ok());
+  EXPECT_EQ(p.text(), "resize letterbox:114, color rgb, pixels 0 to 1");
+  const auto again = parse_preprocessing(p.text());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->resize, ResizeMode::Letterbox);
+  ASSERT_TRUE(parse_resize("letterbox:0,128,255", p).ok());
+  EXPECT_EQ(parse_preprocessing(p.text())->border, (std::array<uint8_t, 3>{0, 128, 255}));
+  for (const char* wrong :
+       {"letterbox:", "letterbox:256", "letterbox:-1", "letterbox:1,2", "letterboxes"})
+    EXPECT_FALSE(parse_resize(wrong, p).ok()) << wrong;
+}
+
 TEST(Preprocess, CropTakesTheMiddleAndStretchTheWhole) {
   Preprocessing p;
   p.pixel_range = 255;

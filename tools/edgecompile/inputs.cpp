@@ -5,6 +5,10 @@
 #include <algorithm>
 
 #include "api/arrays.h"
+#include "driver/quantize_request.h"
+#include "quantize/calibration/assumptions.h"
+#include "quantize/calibration/sample_files.h"
+#include "quantize/fold_input/preprocessing_keys.h"
 #include "runtime/fill.h"
 #include "support/strings.h"
 
@@ -14,7 +18,7 @@ namespace {
 // One value of --input.
 struct InputArgument {
   std::string name;   // empty: the model's inputs in order
-  std::string value;  // x.npy, x.npz, "random", "zeros" or "ones"
+  std::string value;  // x.npy, x.npz, cat.jpg, "random", "zeros" or "ones"
 };
 
 // NAME=FILE, or FILE alone.
@@ -29,15 +33,65 @@ Result<InputArgument> parse_input(std::string_view text) {
   return input;
 }
 
+// How pictures become inputs: what is given counts, then what the model's file says.
+class Pictures {
+ public:
+  static Result<Pictures> create(const Options& options, const OpenedSession& opened, Verb verb,
+                                 DiagnosticSink& sink) {
+    Pictures pictures;
+    pictures.sink_ = &sink;
+    if (!kReadsImages.has(verb)) return pictures;
+    EC_TRY(const Options resolved, default_registry().options().resolve(options, verb, {}));
+    EC_TRY(pictures.preprocessing_, preprocessing_of(resolved));
+    pictures.taken_ = true;
+    const bool any = is_any_given(options, {"mean", "std", "pixel-range", "color", "resize"});
+    const auto recorded =
+        quantize::recorded_preprocessing(opened.metadata, quantize::kPreprocessingKey);
+    if (!any && recorded) {
+      const std::optional<Layout> layout = pictures.preprocessing_.layout;
+      pictures.preprocessing_ = *recorded;
+      pictures.preprocessing_.layout = layout;
+    }
+    pictures.known_ = (!any && recorded) || is_any_given(options, {"mean", "std", "pixel-range"});
+    return pictures;
+  }
+
+  Result<Value> value(const std::string& file, const quantize::ModelInput& input) const {
+    if (!taken_)
+      return Error(Code::Usage, "pictures as inputs are for `run`")
+          .hint("give a .npy file, or random, zeros or ones");
+    const std::vector<quantize::ModelInput> inputs = {input};
+    EC_TRY(const std::unique_ptr<quantize::SampleSource> samples,
+           quantize::open_sample_files({file}, inputs, preprocessing_));
+    quantize::AssumedData assumed{samples.get(), &inputs, preprocessing_, known_, true, false};
+    quantize::warn_of_preprocessing(assumed, *sink_);
+    EC_TRY(std::vector<Value> values, samples->read(0));
+    return std::move(values.front());
+  }
+
+ private:
+  static bool is_any_given(const Options& options, std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return options.is_given(name); });
+  }
+
+  quantize::Preprocessing preprocessing_;
+  bool taken_ = false, known_ = false;
+  DiagnosticSink* sink_ = nullptr;
+};
+
 class Gatherer {
  public:
-  Gatherer(const Session& session, uint64_t seed) : session_(session), seed_(seed) {}
+  Gatherer(const Session& session, uint64_t seed, Pictures pictures)
+      : session_(session), seed_(seed), pictures_(std::move(pictures)) {}
 
   Status add(const InputArgument& argument) {
     if (const std::optional<Fill> fill = fill_from_name(argument.value))
       return argument.name.empty() ? fill_rest(*fill) : fill_one(argument.name, *fill);
     if (argument.name.empty() && is_npz(argument.value)) return add_npz(argument.value);
     EC_TRY(const std::string name, name_of(argument));
+    if (quantize::file_kind(argument.value) == quantize::FileKind::Image)
+      return add_picture(name, argument.value);
     npy::Array array;
     if (is_npz(argument.value)) {
       EC_TRY(array, npy::load_from_npz(argument.value, name));
@@ -88,6 +142,23 @@ class Gatherer {
     return {};
   }
 
+  Status add_picture(const std::string& name, const std::string& file) {
+    const TensorDescription* input = find(name);
+    if (!input) {
+      values_.push_back({name, Value()});
+      return {};
+    }
+    TensorType type = input->type;
+    // Quantised inputs take real numbers; the session rounds them.
+    if (type.quant) type.dtype = DType::F32;
+    type.quant.reset();
+    if (const auto shape = session_.default_shape(*input)) type.shape = Shape::of(*shape);
+    Result<Value> value = pictures_.value(file, {name, std::move(type)});
+    if (!value) return std::move(value).error().file(file);
+    values_.push_back({name, std::move(*value)});
+    return {};
+  }
+
   Status fill_one(const std::string& name, Fill fill) {
     const TensorDescription* input = find(name);
     if (!input) {
@@ -124,13 +195,17 @@ class Gatherer {
 
   const Session& session_;
   uint64_t seed_;
+  Pictures pictures_;
   std::vector<NamedValue> values_;
 };
 
 }  // namespace
 
-Result<std::vector<NamedValue>> gather_inputs(const Options& options, const Session& session) {
-  Gatherer gatherer(session, static_cast<uint64_t>(options.integer("seed")));
+Result<std::vector<NamedValue>> gather_inputs(const Options& options, const OpenedSession& opened,
+                                              Verb verb, DiagnosticSink& sink) {
+  EC_TRY(Pictures pictures, Pictures::create(options, opened, verb, sink));
+  Gatherer gatherer(*opened.session, static_cast<uint64_t>(options.integer("seed")),
+                    std::move(pictures));
   for (const std::string& text : options.texts("input")) {
     EC_TRY(const InputArgument argument, parse_input(text));
     EC_CHECK_OK(gatherer.add(argument));

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "cli.h"
-#include "runtime/session.h"
+#include "driver/opened_session.h"
 
 namespace ec::cli {
 
-// Without -i every input is random.
-Result<std::vector<NamedValue>> gather_inputs(const Options& options, const Session& session);
+// Without -i every input is random. Images become inputs as the options say, else as the model's
+// file says.
+Result<std::vector<NamedValue>> gather_inputs(const Options& options, const OpenedSession& opened,
+                                              Verb verb, DiagnosticSink& sink);
 
 }  // namespace ec::cli

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ops/op_def.h"
 #include "report/describe_placement.h"
 #include "report_table.h"
 #include "support/strings.h"
@@ -19,14 +20,18 @@ struct Group {
 };
 using Groups = std::map<std::tuple<int, std::string, std::string>, Group>;
 
+// In the IR's words; in the source's where the IR has none.
+const std::string& operation_of(const OpPlacement& row) {
+  return row.op.empty() || row.op == op_name(OpKind::Custom) ? row.source_op : row.op;
+}
+
 // Operations of one kind, placement and reason; or of one status, where a device's compiler has
 // one.
 Groups grouped(const PlacementReport& report, bool by_status) {
   Groups groups;
   for (const OpPlacement& row : report.operations) {
-    Group& group =
-        groups[{-static_cast<int>(row.placement), row.op.empty() ? row.source_op : row.op,
-                by_status && !row.status.empty() ? row.status : row.reason}];
+    Group& group = groups[{-static_cast<int>(row.placement), operation_of(row),
+                           by_status && !row.status.empty() ? row.status : row.reason}];
     if (group.count++ == 0) group.first = &row;
   }
   return groups;
@@ -37,8 +42,7 @@ Groups grouped(const PlacementReport& report, bool by_status) {
 std::string placement_table(const PlacementReport& report, bool all) {
   if (all) {
     std::vector<OpPlacement> rows = report.operations;
-    for (OpPlacement& row : rows)
-      if (row.op.empty()) row.op = row.source_op;
+    for (OpPlacement& row : rows) row.op = operation_of(row);
     return report_table(rows, {"name", "op", "placement", "reason", "fix"});
   }
   // Reasons that name tensors give every operation a line; then the first stands for its status.
@@ -73,6 +77,11 @@ std::string compiler_text(const DeviceCompilerReport& report) {
 
 std::string placed_text(const PlacementReport& report) {
   const size_t all = report.operations.size();
+  if (report.unsupported > 0)
+    return fmt::format(
+        "  {} of {} operations cannot run; of the others {} on the device, {} on the CPU beside it "
+        "(predicted)\n",
+        report.unsupported, all, report.native, report.host);
   if (report.native == 0)
     return fmt::format("  all {} operations on the CPU alone (predicted)\n", all);
   return fmt::format("  {} of {} operations on the device, {} on the CPU beside it (predicted)\n",
@@ -84,7 +93,13 @@ std::string placed_text(const PlacementReport& report) {
 std::string device_text(const PlacementReport& report) {
   if (!report.estimate) return {};
   const DeviceEstimate& e = *report.estimate;
-  std::string out = "\n" + placed_text(report);
+  std::string out = "\n";
+  if (!report.predicted_form.empty())
+    out += fmt::format(
+        "  the model is in floating point: this is its {} form, which needs --quantize ptq "
+        "--calibration-data PATH\n",
+        report.predicted_form);
+  out += placed_text(report);
   if (report.cut_by) {
     const OpPlacement& cut = report.operations[*report.cut_by];
     out +=

@@ -1,6 +1,7 @@
 #include "terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,60 @@ size_t width_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// Takes from the widest columns of text until the table fits; some columns stay readable.
+void narrow(std::vector<size_t>& widths, const std::vector<bool>& numeric, size_t most) {
+  constexpr size_t kLeast = 12;
+  size_t total = 2 * (widths.size() - 1);
+  for (const size_t width : widths) total += width;
+  while (total > most) {
+    size_t widest = widths.size();
+    for (size_t c = 0; c < widths.size(); ++c)
+      if (!numeric[c] && widths[c] > kLeast &&
+          (widest == widths.size() || widths[c] > widths[widest]))
+        widest = c;
+    if (widest == widths.size()) return;
+    --widths[widest];
+    --total;
+  }
+}
+
+// The first `columns` columns of a text as a number of bytes.
+size_t bytes_of(std::string_view text, size_t columns) {
+  size_t at = 0;
+  while (at < text.size() && columns > 0) {
+    ++at;
+    while (at < text.size() && (text[at] & 0xC0) == 0x80) ++at;
+    --columns;
+  }
+  return at;
+}
+
+// Lines of at most `width` columns, broken at spaces where there are some.
+std::vector<std::string> wrapped(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  while (width_of(text) > width) {
+    const size_t most = bytes_of(text, width);
+    size_t at = text.substr(0, most + 1).rfind(' ');
+    const bool at_space = at != std::string_view::npos && at > 0;
+    if (!at_space) at = most;
+    lines.emplace_back(text.substr(0, at));
+    text.remove_prefix(at + (at_space ? 1 : 0));
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
 }  // namespace
+
+size_t terminal_width() {
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0)
+    return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const auto given = columns != nullptr ? parse_int(columns) : std::nullopt;
+  return given && *given > 0 ? static_cast<size_t>(*given) : 0;
+}
 
 bool color_on_stderr() { return color_wanted(STDERR_FILENO); }
 
@@ -65,6 +119,10 @@ Status write_stdout(std::string_view text) {
 }
 
 std::string TextTable::text(std::string_view indent) const {
+  return text_in(indent, terminal_width());
+}
+
+std::string TextTable::text_in(std::string_view indent, size_t most) const {
   std::vector<size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -75,16 +133,26 @@ std::string TextTable::text(std::string_view indent) const {
   for (size_t r = 1; r < rows_.size(); ++r)
     for (size_t c = 0; c < rows_[r].size(); ++c)
       if (!rows_[r][c].empty() && !is_number(rows_[r][c])) right[c] = false;
+  if (most > 0) narrow(widths, right, most > indent.size() ? most - indent.size() : 1);
   std::string out;
   for (const auto& row : rows_) {
-    std::string line(indent);
+    std::vector<std::vector<std::string>> cells;
+    size_t lines = 1;
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - width_of(row[c]), ' ');
-      line += right[c] ? padding + row[c] : row[c] + padding;
-      line += "  ";
+      cells.push_back(wrapped(row[c], widths[c]));
+      lines = std::max(lines, cells.back().size());
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    for (size_t l = 0; l < lines; ++l) {
+      std::string line(indent);
+      for (size_t c = 0; c < cells.size(); ++c) {
+        const std::string cell = l < cells[c].size() ? cells[c][l] : std::string();
+        const std::string padding(widths[c] - std::min(widths[c], width_of(cell)), ' ');
+        line += right[c] ? padding + cell : cell + padding;
+        line += "  ";
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
   }
   return out;
 }

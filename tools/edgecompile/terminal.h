@@ -11,6 +11,8 @@
 namespace ec::cli {
 
 bool color_on_stderr();
+// Columns of the standard output where it is a terminal, else what COLUMNS says; 0: no limit.
+size_t terminal_width();
 
 // A diagnostic as text for the terminal.
 std::string diagnostic_text(const Diagnostic& diagnostic, bool color);
@@ -18,13 +20,16 @@ std::string diagnostic_text(const Diagnostic& diagnostic, bool color);
 // Writes all of the text to the standard output; a full disk or a closed file is an error.
 Status write_stdout(std::string_view text);
 
-// Columns aligned by their widest cell; cells that start with a digit go to the right.
+// Columns aligned by their widest cell; cells that start with a digit go to the right. Texts that
+// do not fit the terminal continue on the next line.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() == 1; }
   std::string text(std::string_view indent = "  ") const;
+  // In at most so many columns, where that is possible; 0: as wide as the cells are.
+  std::string text_in(std::string_view indent, size_t most) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;

@@ -86,7 +86,7 @@ Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink)
   std::optional<BudgetScope> scope(std::in_place, budget);
   EC_TRY(const OpenedSession opened,
          open_session(default_registry(), model, Verb::Bench, options, sink));
-  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, *opened.session));
+  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, opened, Verb::Bench, sink));
   if (auto ran = opened.session->run(inputs); !ran) return std::move(ran).error().file(model);
   EC_CHECK_OK(opened.session->reset());
   scope.reset();

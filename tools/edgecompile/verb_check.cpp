@@ -1,8 +1,6 @@
 // check and doctor: what would run here, and what is here.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "api/doctor.h"
 #include "cli.h"
 #include "driver/jobs.h"
@@ -68,14 +66,26 @@ Status run_check(const Settings& settings, Output& output, DiagnosticSink& sink)
 }
 
 Status run_doctor(const Settings& settings, Output& output, DiagnosticSink&) {
-  nlohmann::ordered_json json;
+  const MachineReport machine = machine_report(default_registry());
+  const auto listed = [](const std::vector<std::string>& names) {
+    return names.empty() ? std::string("none") : join(names, ", ");
+  };
   TextTable table({"Fact", "Value"});
-  for (const Fact& fact : doctor_facts(default_registry())) {
-    json[fact.key] = fact.value;
-    table.add({fact.label, fact.value});
-  }
+  table.add({"edgecompile", machine.version});
+  table.add({"system", machine.system});
+  table.add({"processor", machine.cpu_model});
+  table.add({"hardware threads", std::to_string(machine.cpu_threads)});
+  table.add({"kernels for", join(machine.kernels, ", also ")});
+  table.add({"level-2 cache", format_bytes(machine.l2_bytes)});
+  table.add({"memory", fmt::format("{}, {} free", format_bytes(machine.memory_bytes),
+                                   format_bytes(machine.memory_free_bytes))});
+  table.add({"reads", listed(machine.formats_read)});
+  table.add({"writes", listed(machine.formats_written)});
+  table.add({"targets", listed(machine.targets)});
+  table.add({"not in this build", listed(machine.targets_absent)});
+  for (const Fact& fact : machine.devices) table.add({fact.label, fact.value});
   if (!settings.quiet) output.text = table.text("");
-  output.json = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  output.json = to_json(machine);
   return {};
 }
 

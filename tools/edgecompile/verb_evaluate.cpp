@@ -119,10 +119,11 @@ std::string confusion_text(const EvaluateReport& report, const EvaluatedModel& m
 }
 
 std::string preprocessing_text(const EvaluatedModel& model) {
-  const std::string_view from = model.preprocessing_from == "file" ? " (recorded in the file)"
-                                : model.preprocessing_from == "nothing"
-                                    ? " (neither given nor recorded)"
-                                    : "";
+  const std::string_view from =
+      model.preprocessing_from == "file"         ? " (recorded in the file)"
+      : model.preprocessing_from == "other file" ? " (recorded in the other model's file)"
+      : model.preprocessing_from == "nothing"    ? " (neither given nor recorded)"
+                                                 : "";
   return fmt::format("  {}: {}{}\n", printable(model.path, 60), model.preprocessing, from);
 }
 

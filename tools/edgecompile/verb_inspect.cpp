@@ -31,12 +31,19 @@ std::string interface_table(std::string_view title, const std::vector<InterfaceS
 std::string ops_table(const ModelSummary& s) {
   TextTable table({"Operation", "Count", "MACs"});
   for (const OpSummary& op : s.ops)
-    table.add({op.name, format_count(op.count), op.macs > 0 ? format_count(op.macs) : ""});
+    table.add({printable(op.name, 60) + (op.supported ? "" : " (cannot run here)"),
+               format_count(op.count),
+               !op.macs       ? "not known"
+               : *op.macs > 0 ? format_count(*op.macs)
+                              : ""});
   return table.text();
 }
 
 std::string layer_table(const ModelSummary& s) {
-  return report_table(s.layers, {"name", "op", "source_op", "output", "macs", "parameters"});
+  if (s.unsupported == 0)
+    return report_table(s.layers, {"name", "op", "source_op", "output", "macs", "parameters"});
+  return report_table(s.layers,
+                      {"name", "op", "source_op", "output", "macs", "parameters", "problem"});
 }
 
 std::string macs_text(const ModelSummary& s) {
@@ -44,7 +51,10 @@ std::string macs_text(const ModelSummary& s) {
                      : s.macs == 0       ? "not known"
                                          : "more than " + format_count(s.macs);
   if (s.macs_unknown > 0)
-    text += fmt::format(": {} operations have open sizes", format_count(s.macs_unknown));
+    text += fmt::format(": {} operations {}", format_count(s.macs_unknown),
+                        s.macs_unknown <= s.unsupported ? "are not known here"
+                        : s.unsupported == 0            ? "have open sizes"
+                                                        : "have open sizes or are not known here");
   if (s.has_bodies) text += "; bodies of control flow count once";
   return text + "\n";
 }

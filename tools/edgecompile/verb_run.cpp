@@ -124,7 +124,7 @@ Status run_model(const Settings& settings, Output& output, DiagnosticSink& sink)
   EC_TRY(const OpenedSession opened,
          open_session(default_registry(), model, Verb::Run, options, sink));
   Session& session = *opened.session;
-  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, session));
+  EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, opened, Verb::Run, sink));
   RowWriter writer(folder);
   double ms = 0;
   if (Status status = all_tensors ? run_all(session, inputs, writer, ms)

@@ -31,7 +31,8 @@ struct InterfaceSummary {
 struct OpSummary {  // one kind of operation
   std::string name;
   int64_t count = 0;
-  int64_t macs = 0;
+  std::optional<int64_t> macs = 0;  // of all of them; empty: not known for some
+  bool supported = true;            // false: an operation of the source that has no meaning here
 };
 
 struct LayerSummary {  // one operation
@@ -41,6 +42,7 @@ struct LayerSummary {  // one operation
   std::string output_type;
   std::optional<int64_t> macs;
   int64_t parameters = 0;  // elements of constants that it reads first
+  std::string problem;     // why it cannot run here; empty: nothing
 };
 
 struct QuantSummary {
@@ -62,13 +64,19 @@ struct ModelSummary {
   int64_t parameters = 0;            // elements of all constants
   int64_t parameter_bytes = 0;
   std::map<std::string, int64_t> parameter_types;  // elements by element type
-  int64_t macs = 0;
-  int64_t macs_unknown = 0;            // operations whose count needs an open dimension
-  bool has_bodies = false;             // bodies count once, however often they run
-  std::vector<std::string> open_dims;  // symbols of the inputs, in order of appearance
+  int64_t unsupported = 0;                         // operations that cannot run here
+  int64_t macs = 0;                                // of the operations whose count is known
+  int64_t macs_unknown = 0;                        // operations whose count is not known
+  bool has_bodies = false;                         // bodies count once, however often they run
+  std::vector<std::string> open_dims;              // symbols of the inputs, in order of appearance
   QuantSummary quant;
   std::map<std::string, std::string> metadata;
   std::vector<Inspection> device_code;  // that back ends found in the file
+
+  // Multiply-adds as far as they are known; empty where nothing is.
+  std::optional<int64_t> known_macs() const {
+    return macs == 0 && macs_unknown > 0 ? std::nullopt : std::optional(macs);
+  }
 };
 
 }  // namespace ec

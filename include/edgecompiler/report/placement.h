@@ -68,10 +68,13 @@ struct PlacementReport {
   std::optional<DeviceEstimate> estimate;
   std::optional<DeviceCompilerReport> compiler;
   std::vector<std::string> rewrites;  // operations that were rewritten to run on the device
-  bool shapes_open = false;           // some sizes are not known: kernels were judged by kind only
-  std::optional<Refusal> refused;     // nothing was placed; with several targets alone
+  // Set: the model is in floating point, and the form that quantisation gives it was judged.
+  std::string predicted_form;
+  bool shapes_open = false;        // some sizes are not known: kernels were judged by kind only
+  std::optional<Refusal> refused;  // nothing was placed; with several targets alone
 
   void add(OpPlacement row);  // and counts it
+  void clear();               // no operations, no counts
   // The target takes the model and every operation of it.
   bool runs() const { return !refused && unsupported == 0; }
 };

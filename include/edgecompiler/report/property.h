@@ -9,13 +9,6 @@
 
 namespace ec {
 
-// One line of `doctor`.
-struct Fact {
-  std::string key;  // stable, for JSON: "cpu_model"
-  std::string label;
-  std::string value;
-};
-
 // A value, a list of values or a record of named values.
 struct Property {
   using List = std::vector<Property>;
@@ -40,6 +33,13 @@ struct Property {
 
   static Property unsigned_number(uint64_t v);
   bool empty() const { return value.index() == 0; }
+};
+
+// One line of `doctor`.
+struct Fact {
+  std::string key;  // stable, for JSON: "cpu_model"
+  std::string label;
+  std::string value;
 };
 
 // What a back end tells of a file that holds its code.

@@ -72,7 +72,8 @@ struct EvaluatedModel {
   // With labels of boxes: average precision, mean over the classes, at IoU 0.5 and 0.5 to 0.95.
   std::optional<double> map50, map50_95;
   std::string preprocessing;
-  std::string preprocessing_from;  // "options", "file", "nothing"
+  std::string preprocessing_from;  // "options", "file", "other file" (that of the model beside it),
+                                   // "nothing"
   std::string device;
   double run_milliseconds = 0;  // mean of a run
   // Where it is asked for: pairs that occurred, in order of the classes.

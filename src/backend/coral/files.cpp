@@ -4,8 +4,10 @@
 
 #include <unordered_set>
 
+#include "backend/coral/partition.h"
 #include "backend/coral/place.h"
 #include "backend/coral/segments.h"
+#include "formats/tflite/model_file.h"
 
 namespace ec::coral {
 namespace {
@@ -22,25 +24,25 @@ std::vector<std::string> rewrites_of(const PipelineReport* passes) {
 }
 
 // The operators on the device decide where the whole model can be cut.
-Result<std::vector<Blob>> encode_segments(const ModelJob& job, const Blob& whole,
-                                          const TargetOptions& options, PlacementReport& report,
-                                          DiagnosticSink& sink) {
+ec::Status encode_segments(const ModelJob& job, const TargetOptions& options, ModelFiles& files,
+                           PlacementReport& report, DiagnosticSink& sink) {
   TargetOptions predict_only = options;
   predict_only.run_compiler = false;
-  const CandidateFile file{job.name, whole, &report};
+  const CandidateFile file{job.name, files.whole.bytes, &report, files.whole.summary.sources};
   EC_TRY([[maybe_unused]] const std::vector<Blob> none,
          place_files({&file, 1}, ParameterMemory::Shared, predict_only, sink));
+  EC_TRY(const tflite::ModelFile model, tflite::ModelFile::open(files.whole.bytes, sink));
   std::unordered_set<std::string> on_device;
-  for (const OpPlacement& row : report.operations)
-    if (row.placement == Placement::Native) on_device.insert(row.name);
+  for (const PlacedOperator& op : partition(model, options.rules).operators)
+    if (op.mapped()) on_device.insert(op.result);
   EC_TRY(const std::vector<std::unique_ptr<Graph>> pieces,
          cut_into_segments(*job.graph, options.segments, on_device));
-  std::vector<Blob> files;
   for (const std::unique_ptr<Graph>& piece : pieces) {
     EC_TRY(EncodedTflite encoded, encode(*piece, job, sink));
-    files.push_back(std::move(encoded.bytes));
+    files.tflite.push_back(std::move(encoded.bytes));
+    files.sources.push_back(std::move(encoded.summary.sources));
   }
-  return files;
+  return {};
 }
 
 // A model with the files that are judged for it.
@@ -56,10 +58,10 @@ Result<Candidate> make_candidate(const ModelJob& job, const TargetOptions& optio
   candidate.placed.report.rewrites = rewrites_of(job.passes);
   if (options.segments == 0) {
     candidate.files.tflite.push_back(candidate.files.whole.bytes);
+    candidate.files.sources.push_back(candidate.files.whole.summary.sources);
     return candidate;
   }
-  EC_TRY(candidate.files.tflite,
-         encode_segments(job, candidate.files.whole.bytes, options, candidate.placed.report, sink));
+  EC_CHECK_OK(encode_segments(job, options, candidate.files, candidate.placed.report, sink));
   candidate.placed.segments.resize(candidate.files.tflite.size());
   return candidate;
 }
@@ -91,7 +93,8 @@ Result<std::vector<PlacedModel>> place_models(std::span<const ModelJob> jobs,
       files.push_back(
           {whole ? jobs[m].name : file_path(jobs[m].name, i, options.segments).stem().string(),
            candidate.files.tflite[i],
-           whole ? &candidate.placed.report : &candidate.placed.segments[i]});
+           whole ? &candidate.placed.report : &candidate.placed.segments[i],
+           candidate.files.sources[i]});
   }
   const ParameterMemory memory =
       options.segments == 0 ? ParameterMemory::Shared : ParameterMemory::OnePerFile;

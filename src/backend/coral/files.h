@@ -14,7 +14,8 @@ namespace ec::coral {
 struct ModelFiles {
   EncodedTflite whole;
   std::vector<Blob> tflite;  // the files that are judged and checked: the whole, or its segments
-  std::vector<Blob> code;    // what Google's compiler made of each; empty where it was not run
+  std::vector<std::vector<std::string>> sources;  // of each: its operators' names in the source
+  std::vector<Blob> code;  // what Google's compiler made of each; empty where it was not run
 };
 
 // "NAME.tflite", or "NAME_segment_0_of_2.tflite"; Edge TPU code says so at the end of its name.

@@ -30,7 +30,8 @@ std::vector<PartitionNode> nodes_of(const tflite::SubGraph& graph,
 
 }  // namespace
 
-Partition partition(const tflite::ModelFile& file, const Rules& rules) {
+Partition partition(const tflite::ModelFile& file, const Rules& rules,
+                    std::span<const std::string> sources) {
   Partition result;
   if (file.num_subgraphs() == 0) return result;
   const tflite::SubGraph& graph = file.subgraph(0);
@@ -40,7 +41,8 @@ Partition partition(const tflite::ModelFile& file, const Rules& rules) {
     PlacedOperator placed;
     placed.index = i;
     placed.op = op.name();
-    placed.node = op.label();
+    placed.result = op.label();
+    placed.node = i < sources.size() && !sources[i].empty() ? sources[i] : placed.result;
     placed.verdict = judge(op, rules);
     placed.macs = op.macs();
     placed.parameter_bytes = op.parameter_bytes();

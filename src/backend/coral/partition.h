@@ -2,6 +2,7 @@
 // into a single custom operator; everything before and behind it stays on the CPU.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@
 namespace ec::coral {
 
 struct PlacedOperator {
-  size_t index = 0;  // in the file
-  std::string op;    // "CONV_2D"
-  std::string node;  // the name of its first result
+  size_t index = 0;         // in the file
+  std::string op;           // "CONV_2D"
+  std::string node;         // its name in the source model, or that of its first result
+  std::string result = {};  // the name of its first result
   Verdict verdict;
   int64_t macs = 0;
   int64_t parameter_bytes = 0;
@@ -30,6 +32,8 @@ struct Partition {
 
 // Groups alternate between device and CPU, as TFLite forms them for delegates: each takes every
 // operator of its kind whose producers are done. The first device group is the one that is mapped.
-Partition partition(const tflite::ModelFile& file, const Rules& rules);
+// `sources`: names of the operators in the source model, by their number; empty ones are unknown.
+Partition partition(const tflite::ModelFile& file, const Rules& rules,
+                    std::span<const std::string> sources = {});
 
 }  // namespace ec::coral

@@ -63,7 +63,7 @@ Result<std::vector<Blob>> place_files(std::span<const CandidateFile> files, Para
   int64_t free_bytes = kParameterMemory;
   for (const CandidateFile& file : files) {
     EC_TRY(const tflite::ModelFile model, tflite::ModelFile::open(file.bytes, sink));
-    placed.push_back(coral::partition(model, options.rules));
+    placed.push_back(coral::partition(model, options.rules, file.sources));
     for (const PlacedOperator& op : placed.back().operators) file.report->add(row_of(op));
     file.report->cut_by = placed.back().cut_by;
     const Estimate estimate = coral::estimate(placed.back(), free_bytes);

@@ -16,6 +16,7 @@ struct CandidateFile {
   std::string name;  // without extension
   Blob bytes;
   PlacementReport* report = nullptr;
+  std::vector<std::string> sources = {};  // names of its operators in the source model
 };
 
 enum class ParameterMemory : uint8_t {

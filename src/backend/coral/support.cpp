@@ -45,31 +45,31 @@ bool type_flows(const OperatorView& op, const tflite::Tensor& tensor) {
          tensor.type() == TensorType::INT16 && tensor.is_variable();
 }
 
-Verdict type_fault(const tflite::Tensor& tensor) {
+// `what` is "its result" or "input 1": reasons of many operators that are alike read alike.
+Verdict type_fault(const std::string& what, const tflite::Tensor& tensor) {
   const std::string type(tflite::tensor_type_name(tensor.type()));
   const bool is_float =
       tensor.type() == TensorType::FLOAT32 || tensor.type() == TensorType::FLOAT16;
   return {Status::DataType,
-          "tensor '" + std::string(tflite::text_of(tensor.name())) + "' is " + type +
-              ", the device computes on int8 and uint8",
+          what + " is " + type + ", the device computes on int8 and uint8",
           is_float ? "quantise the model to int8 (--quantize ptq)"
                    : "keep integer arithmetic of " + type + " out of the middle of the model",
           {}};
 }
 
-std::optional<Verdict> check_flowing(const OperatorView& op, const tflite::Tensor& tensor) {
-  if (!type_flows(op, tensor)) return type_fault(tensor);
+std::optional<Verdict> check_flowing(const OperatorView& op, const std::string& what,
+                                     const tflite::Tensor& tensor) {
+  if (!type_flows(op, tensor)) return type_fault(what, tensor);
   const std::vector<int64_t> shape = op.shape(tensor);
-  const std::string name(tflite::text_of(tensor.name()));
   if (std::ranges::any_of(shape, [](int64_t size) { return size < 1; }))
     return Verdict{Status::Limited,
-                   "tensor '" + name + "' has no fixed size",
+                   what + " has no fixed size",
                    "give the sizes of the inputs at conversion (--input-shape)",
                    {}};
   for (size_t d = 0; d + 3 < shape.size(); ++d)
     if (shape[d] != 1)
       return Verdict{Status::Rank,
-                     "tensor '" + name + "' is " + shape_text(shape),
+                     what + " is " + shape_text(shape),
                      "use batch 1: only the 3 innermost dimensions may exceed 1",
                      {}};
   return std::nullopt;
@@ -79,10 +79,13 @@ std::optional<Verdict> check_tensors(const OperatorView& op) {
   for (size_t i = 0; i < op.num_inputs(); ++i) {
     const tflite::Tensor* tensor = op.input(i);
     if (tensor == nullptr || op.is_constant(i)) continue;
-    if (auto fault = check_flowing(op, *tensor)) return fault;
+    if (auto fault = check_flowing(op, "input " + std::to_string(i), *tensor)) return fault;
   }
   for (size_t i = 0; i < op.num_outputs(); ++i)
-    if (auto fault = check_flowing(op, *op.output(i))) return fault;
+    if (auto fault =
+            check_flowing(op, op.num_outputs() == 1 ? "its result" : "output " + std::to_string(i),
+                          *op.output(i)))
+      return fault;
   return std::nullopt;
 }
 

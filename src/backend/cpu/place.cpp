@@ -4,9 +4,11 @@
 
 #include <unordered_map>
 
+#include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "runtime/prepared_op.h"
 #include "runtime/session.h"
+#include "support/strings.h"
 
 namespace ec {
 namespace {
@@ -34,6 +36,15 @@ void explain_reference(const Operation& op, OpPlacement& row) {
   }
 }
 
+void refuse_custom(const Operation& op, OpPlacement& row) {
+  row.placement = Placement::Unsupported;
+  row.reason = fmt::format("no kernel for the custom operator '{}'",
+                           printable(op.attrs_as<CustomAttrs>().code));
+  row.fix =
+      "only the runtime that it was written for can run it: use that one, or cut the model before "
+      "it";
+}
+
 class Collector {
  public:
   Collector(PlacementReport& report, const std::vector<OpTiming>& steps) : report_(report) {
@@ -48,7 +59,10 @@ class Collector {
       row.op = op_name(op->kind());
       row.source_op = op->location().op_type;
       if (!op->outputs().empty()) row.output_type = op->output()->type().text();
-      if (!is_native(*op, prepared)) explain_reference(*op, row);
+      if (op->kind() == OpKind::Custom)
+        refuse_custom(*op, row);
+      else if (!is_native(*op, prepared))
+        explain_reference(*op, row);
       report_.add(std::move(row));
       for (const auto& body : op->bodies()) visit(*body, false);
     }

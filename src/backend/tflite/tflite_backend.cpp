@@ -54,6 +54,7 @@ OpPlacement row_of(const Operation& op,
   row.op = op_name(op.kind());
   row.source_op = op.location().op_type;
   if (!op.outputs().empty()) row.output_type = op.output()->type().text();
+  if (op.kind() == OpKind::Custom) row.reason = "the runtime must have this custom operator";
   const auto problem = problems.find(row.name.empty() ? op.output()->name() : row.name);
   if (problem != problems.end() && problem->second->message.starts_with(row.op + ":")) {
     row.placement = Placement::Unsupported;

@@ -26,33 +26,6 @@ class DepthGuard {
   int& depth_;
 };
 
-// Names that converters write for sizes they do not know: two of them need not be equal.
-bool is_anonymous(std::string_view param) {
-  return param.empty() || param == "?" || param == "*" || param == "-1" || param == "None";
-}
-
-// What a declared type says about the tensor; empty for values that are no tensors.
-Result<TensorType> declared_type(const ValueInfo& info, int& invented) {
-  EC_TRY(const Type type, decode_type(info.type));
-  if (type.kind != Type::Kind::Tensor)
-    return Error(Code::UnsupportedType,
-                 shown(info.name) + (type.kind == Type::Kind::None
-                                         ? " has no declared type"
-                                         : " is no tensor (a sequence, optional or map)"));
-  EC_TRY(const DType dtype, dtype_of_number(static_cast<int64_t>(type.element)));
-  if (!type.has_shape) return TensorType(dtype);
-  Shape shape;
-  for (const Dimension& dim : type.dims) {
-    if (dim.value && *dim.value >= 0)
-      shape.push_back(Dim(*dim.value));
-    else if (is_anonymous(dim.param))
-      shape.push_back(Dim::symbol("?" + std::to_string(invented++)));
-    else
-      shape.push_back(Dim::symbol(dim.param));
-  }
-  return TensorType(dtype, std::move(shape));
-}
-
 }  // namespace
 
 Result<Graph> Importer::enter_graph(Bytes message) {
@@ -315,12 +288,14 @@ Body Importer::import_body(Bytes message, Scope& outer, const Frame& frame,
 Body Importer::try_body(Bytes message, Scope& outer, const Frame& frame,
                         const std::vector<TensorType>& inputs) {
   DiagnosticSink attempt;
+  KeptOperations* const keeping = std::exchange(kept_, nullptr);
   DiagnosticSink* const real = std::exchange(sink_, &attempt);
   const size_t errors_before = errors_, lasting_before = lasting_errors_.size();
   const size_t missing_before = missing_ops_.size();
   const std::set<std::string> warned_before = warned_once_;
   Body body = import_body(message, outer, frame, inputs);
   sink_ = real;
+  kept_ = keeping;
   if (body.ok) {
     for (const Diagnostic& d : attempt.diagnostics()) sink_->report(d);
     return body;

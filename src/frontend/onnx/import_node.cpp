@@ -100,19 +100,16 @@ void Importer::import_node(const Node& node, Scope& scope, const Frame& frame) {
   int64_t number = version != frame.opsets.end() ? version->second : 0;
   if (number == 0 && !domain.empty()) number = 1;  // files often forget to import other domains
   const OpRow* row = number == 0 ? nullptr : find_row(domain, node.op_type, number);
-  if (row == nullptr) {
-    missing_op(node, domain, number, location);
-    return poison_outputs(node, scope);
-  }
+  if (row == nullptr) return missing_op(node, domain, number, scope, location);
   convert(*row, node, number, scope, frame, location);
 }
 
-void Importer::missing_op(const Node& node, std::string_view domain, int64_t version,
+void Importer::missing_op(const Node& node, std::string_view domain, int64_t version, Scope& scope,
                           const Location& location) {
   for (MissingOp& missing : missing_ops_) {
     if (missing.domain != domain || missing.op_type != node.op_type) continue;
     ++missing.nodes;
-    return;
+    return poison_outputs(node, scope);
   }
   const std::string name = "'" + printable(node.op_type) + "'";
   Error error(Code::UnsupportedOp, "operator " + name + " of " + domain_text(domain) + " version " +
@@ -135,23 +132,20 @@ void Importer::missing_op(const Node& node, std::string_view domain, int64_t ver
     if (hint.empty())
       hint = "operators of custom domains need a model-local function with their meaning";
   }
-  missing_ops_.push_back(
-      {domain, node.op_type,
-       std::move(error).node(std::string(location.name()), location.op_type).hint(std::move(hint)),
-       1});
+  error = std::move(error).node(std::string(location.name()), location.op_type).hint(hint);
+  if (kept_ != nullptr && kept_->takes(error.code(), {}))
+    return give_up(node, scope, location, std::move(error));
+  missing_ops_.push_back({domain, node.op_type, std::move(error), 1});
   ++errors_;
+  poison_outputs(node, scope);
 }
 
 void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scope& scope,
                        const Frame& frame, Location location) {
-  const auto where = [&](Error error) {
-    return std::move(error).node(std::string(location.name()), location.op_type);
-  };
-  if (auto fault = arity_fault(row, node)) {
-    report(where(Error(Code::BadArity, std::move(*fault))));
-    return poison_outputs(node, scope);
-  }
+  if (auto fault = arity_fault(row, node))
+    return give_up(node, scope, location, Error(Code::BadArity, std::move(*fault)));
   std::vector<Binding> inputs;
+  std::optional<Error> misfit;
   bool poisoned = false;
   for (const std::string_view name : node.inputs.first(count_given(node.inputs))) {
     inputs.push_back(name.empty() ? Binding() : resolve(scope, name, location));
@@ -160,16 +154,17 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
     if (row.takes_any || !input.is(Binding::Kind::Sequence)) {
       // A function's optional input that the call leaves out.
       if (input.is(Binding::Kind::Absent) && !row.takes_any && row.needs(inputs.size() - 1)) {
-        report(where(Error(Code::BadArity, "input '" + printable(name) + "' has no value")));
-        poisoned = true;
+        misfit = Error(Code::BadArity, "input '" + printable(name) + "' has no value");
       }
       continue;
     }
-    report(where(Error(Code::TypeMismatch,
-                       "input '" + printable(name) + "' is a sequence, a tensor is needed")));
-    poisoned = true;
+    misfit = Error(Code::TypeMismatch,
+                   "input '" + printable(name) + "' is a sequence, a tensor is needed");
   }
-  if (poisoned) return poison_outputs(node, scope);
+  if (misfit) return give_up(node, scope, location, std::move(*misfit));
+  if (poisoned) return skip(node, scope, location);
+  const size_t first_operation = scope.graph().operation_id_bound();
+  const size_t first_tensor = scope.graph().tensor_id_bound();
   NodeContext ctx(*this, scope, frame, node, version, std::move(location), std::move(inputs));
   Status status = row.convert(ctx);
   if (status.ok()) status = ctx.attr_status();
@@ -180,17 +175,18 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
       if (tensor != nullptr && types.size() < 400)
         types += (types.empty() ? "inputs: " : ", ") + tensor->type().text();
     if (!types.empty()) error = std::move(error).note(std::move(types));
-    report(std::move(error).node(std::string(ctx.location().name()), ctx.location().op_type));
-    return poison_outputs(node, scope);
+    if (kept_ != nullptr) erase_conversion(scope, first_operation, first_tensor);
+    return give_up(node, scope, ctx.location(), std::move(error));
   }
-  if (ctx.is_poisoned()) return poison_outputs(node, scope);
+  if (ctx.is_poisoned()) return skip(node, scope, ctx.location());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty() || ctx.results()[i]) continue;
+    Error error = ctx.unsupported("output " + std::to_string(i) + " is not supported");
+    if (kept_ != nullptr) erase_conversion(scope, first_operation, first_tensor);
+    return give_up(node, scope, ctx.location(), std::move(error));
+  }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
-    if (!ctx.results()[i]) {
-      report(ctx.unsupported("output " + std::to_string(i) + " is not supported"));
-      scope.bind(node.outputs[i], Binding::poisoned());
-      continue;
-    }
     const Binding& result = *ctx.results()[i];
     if (result.is(Binding::Kind::Tensor)) apply_hint(scope, node.outputs[i], result.tensor);
     bind_output(scope, node.outputs[i], result, ctx.location());
@@ -210,8 +206,7 @@ void Importer::convert(const OpRow& row, const Node& node, int64_t version, Scop
 void Importer::call_function(const Function& function, const Node& node, Scope& scope,
                              const Frame& frame, const Location& location) {
   const auto fail = [&](Code code, std::string message) {
-    report(Error(code, std::move(message)).node(std::string(location.name()), location.op_type));
-    poison_outputs(node, scope);
+    give_up(node, scope, location, Error(code, std::move(message)));
   };
   for (const Frame* f = &frame; f != nullptr; f = f->caller)
     if (f->function == &function)
@@ -253,7 +248,7 @@ void Importer::call_function(const Function& function, const Node& node, Scope& 
     poisoned = poisoned || input.is(Binding::Kind::Poisoned);
     inner.bind(function.inputs[i], std::move(input));
   }
-  if (poisoned) return poison_outputs(node, scope);
+  if (poisoned) return skip(node, scope, location);
   const size_t first_new = scope.graph().tensor_id_bound();
   import_nodes(function.list, inner, callee);
   if (stopped_) return poison_outputs(node, scope);

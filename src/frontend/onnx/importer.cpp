@@ -3,6 +3,7 @@
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/table.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::onnx {
@@ -58,15 +59,25 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
       path_(path),
       options_(options),
       sink_(&sink),
+      kept_(options.kept),
       budget_(Budget::for_file(file.size())),
       external_(path),
       tensors_(file, &external_),
       max_operations_(max_expanded_operations(file.size())) {}
 
-void Importer::report(Error error) {
-  if (++errors_ >= kMaxImportErrors) stopped_ = true;
+Error Importer::explained(Error error) const {
   const Code code = error.code();
-  error = std::move(error).file(path_.string()).hint(std::string(usual_hint(code)));
+  return std::move(error).file(path_.string()).hint(std::string(usual_hint(code)));
+}
+
+void Importer::report(Error error) {
+  const Code code = error.code();
+  error = explained(std::move(error));
+  if (kept_ != nullptr && kept_->takes_problem(code)) {
+    error.diagnostic().severity = Severity::Warning;
+    return sink_->report(error.diagnostic());
+  }
+  if (++errors_ >= kMaxImportErrors) stopped_ = true;
   sink_->report(std::move(error));
 }
 

@@ -50,6 +50,8 @@ class Importer {
   Result<std::pair<size_t, size_t>> count_interface(Bytes message);
 
   void report(Error error);
+  // With the file and the usual way out.
+  Error explained(Error error) const;
   void report_lasting(Error error);
   size_t errors() const { return errors_; }
 
@@ -90,9 +92,20 @@ class Importer {
                const Frame& frame, Location location);
   void call_function(const Function& function, const Node& node, Scope& scope, const Frame& frame,
                      const Location& location);
-  void missing_op(const Node& node, std::string_view domain, int64_t version,
+  void missing_op(const Node& node, std::string_view domain, int64_t version, Scope& scope,
                   const Location& location);
   void poison_outputs(const Node& node, Scope& scope);
+  // A node that cannot be converted: kept as a custom operation where that is asked for, else the
+  // problem is reported and the outputs are poisoned.
+  void give_up(const Node& node, Scope& scope, const Location& location, Error error);
+  // A node whose inputs were given up with a report of their own.
+  void skip(const Node& node, Scope& scope, const Location& location);
+  void erase_conversion(Scope& scope, size_t first_operation, size_t first_tensor);
+  void add_kept(const Node& node, Scope& scope, const Location& location,
+                std::vector<ec::Tensor*> inputs, Diagnostic problem, bool unjudged);
+  std::vector<ec::Tensor*> known_operands(const Node& node, Scope& scope);
+  TensorType kept_type(Scope& scope, std::string_view output,
+                       const std::vector<ec::Tensor*>& inputs);
   void bind_output(Scope& scope, std::string_view name, Binding binding, const Location& location);
   Location location_of(const Node& node, const Frame& frame) const;
 
@@ -100,6 +113,7 @@ class Importer {
   const std::filesystem::path path_;
   const ImportOptions& options_;
   DiagnosticSink* sink_;
+  KeptOperations* kept_;  // null: nothing is kept, as while nested graphs are only tried
   Budget budget_;
   ExternalData external_;
   TensorReader tensors_;

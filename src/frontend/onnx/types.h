@@ -13,4 +13,8 @@ std::optional<DType> to_dtype(DataType type);  // empty: string, complex or no t
 // The same for a number in an attribute; UnsupportedType or BadAttribute otherwise.
 Result<DType> dtype_of_number(int64_t number);
 
+// What a declared type says about the tensor; an error for values that are no tensors. `invented`
+// numbers the sizes that have no name.
+Result<TensorType> declared_type(const ValueInfo& info, int& invented);
+
 }  // namespace ec::onnx

@@ -178,73 +178,71 @@ void Importer::import_operator(Scope& scope, const Operator& op, uint32_t number
   const int32_t code = builtin_code(file_->code_of(op));
   const OperatorInfo* info = find_operator(code);
   const OpRow* row = info != nullptr ? find_row(info->code) : nullptr;
-  if (row == nullptr) {
-    missing_op(op, location);
-    return poison_outputs(scope, op);
-  }
+  if (row == nullptr) return missing_op(scope, op, location);
   OpContext context(*this, scope, op, location);
   for (uint32_t i = 0; i < size_of(op.inputs()); ++i) {
     const int32_t index = op.inputs()->Get(i);
-    if (index >= 0 && scope.poisoned[static_cast<size_t>(index)]) return poison_outputs(scope, op);
-    if (index >= 0 && context.in(i) == nullptr && !row->takes_handles) {
-      report(context.fail(Code::UnsupportedType,
-                          "input " + std::to_string(i) + " is a variable's handle, no tensor"));
-      return poison_outputs(scope, op);
-    }
+    if (index >= 0 && scope.poisoned[static_cast<size_t>(index)]) return skip(scope, op, location);
+    if (index >= 0 && context.in(i) == nullptr && !row->takes_handles)
+      return give_up(scope, op, location,
+                     context.fail(Code::UnsupportedType, "input " + std::to_string(i) +
+                                                             " is a variable's handle, no tensor"));
   }
-  if (const std::string fault = complex_fault(*row, context); !fault.empty()) {
-    report(context.unsupported(fault).hint(
-        "take real and imaginary parts apart in the model before this operator"));
-    return poison_outputs(scope, op);
-  }
+  if (const std::string fault = complex_fault(*row, context); !fault.empty())
+    return give_up(scope, op, location,
+                   context.unsupported(fault).hint(
+                       "take real and imaginary parts apart in the model before this operator"));
   convert(*row, context);
 }
 
-void Importer::missing_op(const Operator& op, const Location& location) {
+void Importer::missing_op(Scope& scope, const Operator& op, const Location& location) {
   const OperatorCode& code = file_->code_of(op);
   for (MissingOp& missing : missing_ops_) {
     if (missing.name != location.op_type) continue;
     ++missing.nodes;
-    return;
+    return poison_outputs(scope, op);
   }
   Error error(Code::UnsupportedOp, "operator " + location.op_type + " is not supported");
   const bool known = find_operator(builtin_code(code)) != nullptr;
-  missing_ops_.push_back(
-      {location.op_type,
-       std::move(error)
-           .node(std::string(location.name()), location.op_type)
-           .hint(known
-                     ? "convert the model so that it is expressed with other operators"
-                     : "the file was made for a newer TFLite: update edgecompiler, or convert the "
-                       "model with an older version"),
-       1});
+  error = std::move(error)
+              .node(std::string(location.name()), location.op_type)
+              .hint(known ? "convert the model so that it is expressed with other operators"
+                          : "the file was made for a newer TFLite: update edgecompiler, or convert "
+                            "the model with an older version");
+  if (options_.kept != nullptr) return give_up(scope, op, location, std::move(error));
+  missing_ops_.push_back({location.op_type, std::move(error), 1});
   ++errors_;
+  poison_outputs(scope, op);
 }
 
 void Importer::convert(const OpRow& row, OpContext& context) {
   const Operator& op = context.source();
   Scope& scope = context.scope();
-  const auto give_up = [&](Error error) {
-    report(
-        std::move(error).node(std::string(context.location().name()), context.location().op_type));
-    poison_outputs(scope, op);
+  const size_t first_operation = scope.graph.operation_id_bound();
+  const size_t first_tensor = scope.graph.tensor_id_bound();
+  const size_t states_before = states_->changes();
+  const auto fail = [&](Error error) {
+    // What a state refers to stays.
+    if (options_.kept != nullptr && states_->changes() == states_before)
+      erase_conversion(scope, first_operation, first_tensor);
+    give_up(scope, op, context.location(), std::move(error));
   };
   size_t inputs = size_of(op.inputs());
   while (inputs > 0 && op.inputs()->Get(static_cast<flatbuffers::uoffset_t>(inputs - 1)) < 0)
     --inputs;
   const auto arity_fault = [&](const char* what, const Arity& arity, size_t count) {
-    give_up(context.fail(Code::BadArity, context.location().op_type + " has " + range_text(arity) +
-                                             " " + what + ", the operator has " +
-                                             std::to_string(count)));
+    fail(context.fail(Code::BadArity, context.location().op_type + " has " + range_text(arity) +
+                                          " " + what + ", the operator has " +
+                                          std::to_string(count)));
   };
   if (!row.inputs.accepts(inputs)) return arity_fault("inputs", row.inputs, inputs);
   if (!row.outputs.accepts(size_of(op.outputs())))
     return arity_fault("outputs", row.outputs, size_of(op.outputs()));
   for (size_t i = 0; i < static_cast<size_t>(row.inputs.min); ++i)
     if (op.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i)) < 0)
-      return give_up(context.fail(Code::BadArity, "input " + std::to_string(i) + " is missing"));
-  if (Status status = row.convert(context); !status.ok()) return give_up(std::move(status).error());
-  if (context.is_poisoned()) return poison_outputs(scope, op);
+      return fail(context.fail(Code::BadArity, "input " + std::to_string(i) + " is missing"));
+  if (Status status = row.convert(context); !status.ok()) return fail(std::move(status).error());
+  if (context.is_poisoned()) return skip(scope, op, context.location());
   for (size_t i = 0; i < context.num_outputs(); ++i)
     if (context.results()[i] != nullptr)
       bind(scope, context.output_index(i), context.results()[i], context.location());

@@ -5,6 +5,7 @@
 #include "frontend/tflite/limits.h"
 #include "frontend/tflite/tflite.h"
 #include "ir/base64.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::tflite {
@@ -49,10 +50,19 @@ Importer::Importer(const Blob& file, const std::filesystem::path& path,
                    const ImportOptions& options, DiagnosticSink& sink)
     : blob_(file), path_(path), options_(options), sink_(sink) {}
 
-void Importer::report(Error error) {
-  if (++errors_ >= kMaxImportErrors) stopped_ = true;
+Error Importer::explained(Error error) const {
   const Code code = error.code();
-  sink_.report(std::move(error).file(path_.string()).hint(std::string(usual_hint(code))));
+  return std::move(error).file(path_.string()).hint(std::string(usual_hint(code)));
+}
+
+void Importer::report(Error error) {
+  error = explained(std::move(error));
+  if (options_.kept != nullptr && options_.kept->takes_problem(error.code())) {
+    error.diagnostic().severity = Severity::Warning;
+    return sink_.report(error.diagnostic());
+  }
+  if (++errors_ >= kMaxImportErrors) stopped_ = true;
+  sink_.report(std::move(error));
 }
 
 void Importer::warn_of_state(const std::string& what, const Location& location) {

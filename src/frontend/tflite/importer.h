@@ -68,6 +68,8 @@ class Importer {
   // Whether so many bytes may be copied; counts them.
   bool may_copy(size_t bytes);
   void report(Error error);
+  // With the file and the usual way out.
+  Error explained(Error error) const;
   size_t errors() const { return errors_; }
 
  private:
@@ -88,9 +90,19 @@ class Importer {
   void import_operators(Scope& scope);
   void import_operator(Scope& scope, const Operator& op, uint32_t number);
   void convert(const OpRow& row, OpContext& context);
-  void missing_op(const Operator& op, const Location& location);
+  void missing_op(Scope& scope, const Operator& op, const Location& location);
   void poison_outputs(Scope& scope, const Operator& op);
   void bind(Scope& scope, int32_t index, ec::Tensor* tensor, const Location& location);
+  // keep_operator.cpp: an operator that cannot be converted is kept as a custom operation where
+  // that is asked for; else the problem is reported and the outputs are poisoned.
+  void give_up(Scope& scope, const Operator& op, const Location& location, Error error);
+  // An operator whose inputs were given up with a report of their own.
+  void skip(Scope& scope, const Operator& op, const Location& location);
+  void erase_conversion(Scope& scope, size_t first_operation, size_t first_tensor);
+  void add_kept(Scope& scope, const Operator& op, const Location& location,
+                std::vector<ec::Tensor*> inputs, Diagnostic problem, bool unjudged);
+  std::vector<ec::Tensor*> known_operands(Scope& scope, const Operator& op,
+                                          const Location& location);
   bool count_operation(const Location& location);
   Location location_of(const Scope& scope, const Operator& op, uint32_t number) const;
   const SignatureDef* main_signature() const;

@@ -103,7 +103,8 @@ constexpr OptionDef kImages[] = {
     {.name = "resize",
      .argument = "HOW",
      .help = "how images get the input's size: crop, crop:256 (shorter side to 256, then the "
-             "middle) or stretch",
+             "middle), stretch, or letterbox[:COLOUR] (the whole image in the middle, the rest in "
+             "a colour from 0 to 255 or R,G,B; default 114)",
      .default_value = "crop",
      .verbs = kReadsImages,
      .statistics = kDescribesData},

@@ -47,6 +47,26 @@ class ChosenSource final : public SampleSource {
   std::vector<size_t> chosen_;
 };
 
+// Some samples from 0 to 1 and others from 0 to 255 were not normalised alike.
+void warn_of_mixed_scales(const SampleSource& source, const std::vector<double>& largest,
+                          DiagnosticSink& sink) {
+  constexpr double kUnit = 1.0, kBytes = 100.0;
+  const auto small =
+      std::find_if(largest.begin(), largest.end(), [](double v) { return v > 0 && v <= kUnit; });
+  const auto large =
+      std::find_if(largest.begin(), largest.end(), [](double v) { return v >= kBytes; });
+  const bool others =
+      std::any_of(largest.begin(), largest.end(), [](double v) { return v > kUnit && v < kBytes; });
+  if (small == largest.end() || large == largest.end() || others) return;
+  sink.warn(
+      Code::DoubtfulCalibration,
+      fmt::format("calibration samples are unlike each other: '{}' holds values up to {:.3g}, "
+                  "'{}' up to {:.3g}",
+                  printable(source.name(static_cast<size_t>(small - largest.begin()))), *small,
+                  printable(source.name(static_cast<size_t>(large - largest.begin()))), *large),
+      {}, "normalise all samples alike, as in the training of the model");
+}
+
 }  // namespace
 
 std::vector<size_t> absurd_magnitudes(const std::vector<double>& largest) {
@@ -71,6 +91,7 @@ Result<std::unique_ptr<SampleSource>> without_outliers(SampleSource& source, Dia
     const Result<std::vector<Value>> values = source.read(i);
     largest.push_back(values ? largest_magnitude(*values) : 0.0);
   }
+  warn_of_mixed_scales(source, largest, sink);
   const std::vector<size_t> absurd = absurd_magnitudes(largest);
   if (absurd.empty()) return std::unique_ptr<SampleSource>();
   for (size_t k = 0; k < std::min(absurd.size(), kMostNamed); ++k)

@@ -6,7 +6,8 @@
 namespace ec::quantize {
 
 // Where a picture lies in the input: a point (x, y) of the picture comes to
-// (x * scale_x + left, y * scale_y + top). Before a crop it is width x height pixels.
+// (x * scale_x + left, y * scale_y + top). It is width x height pixels then: larger than the input
+// before a crop, smaller where a border surrounds it.
 struct PictureFit {
   int64_t width = 0, height = 0;
   double scale_x = 1, scale_y = 1;

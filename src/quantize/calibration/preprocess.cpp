@@ -46,6 +46,10 @@ Result<image::Image> fit_size(const image::Image& source_image, const ImageForm&
   if (preprocessing.resize == ResizeMode::Stretch)
     return resample(source_image, form.width, form.height);
   const PictureFit fit = picture_fit(source_image.width, source_image.height, form, preprocessing);
+  if (preprocessing.resize == ResizeMode::Letterbox) {
+    EC_TRY(const image::Image inner, resample(source_image, fit.width, fit.height));
+    return surrounded(inner, form.width, form.height, fit.left, fit.top, preprocessing.border);
+  }
   const int64_t to_width = fit.width, to_height = fit.height;
   if (to_width * to_height > image::kMaxPixels || to_width > image::kMaxSide ||
       to_height > image::kMaxSide)
@@ -112,9 +116,28 @@ double Preprocessing::effective_range() const {
   return wide ? 255 : 1;
 }
 
+namespace {
+
+std::string resize_text(const Preprocessing& preprocessing) {
+  const auto& border = preprocessing.border;
+  switch (preprocessing.resize) {
+    case ResizeMode::Stretch:
+      return "stretch";
+    case ResizeMode::Letterbox:
+      return border[0] == border[1] && border[1] == border[2]
+                 ? fmt::format("letterbox:{}", border[0])
+                 : fmt::format("letterbox:{}", fmt::join(border, ","));
+    case ResizeMode::Crop:
+      break;
+  }
+  return preprocessing.shorter_side > 0 ? fmt::format("crop:{}", preprocessing.shorter_side)
+                                        : std::string("crop");
+}
+
+}  // namespace
+
 std::string Preprocessing::text() const {
-  std::string out = resize == ResizeMode::Stretch ? "resize stretch" : "resize crop";
-  if (resize == ResizeMode::Crop && shorter_side > 0) out += fmt::format(":{}", shorter_side);
+  std::string out = "resize " + resize_text(*this);
   out += fmt::format(", color {}, pixels 0 to {}", color == ColorOrder::Bgr ? "bgr" : "rgb",
                      effective_range());
   if (!mean.empty()) out += ", mean " + values_text(mean);
@@ -208,8 +231,43 @@ Result<std::vector<double>> parse_channel_values(std::string_view option, std::s
   return values;
 }
 
+namespace {
+
+// "114" or "123,117,104".
+std::optional<std::array<uint8_t, 3>> parse_color(std::string_view text) {
+  std::vector<uint8_t> values;
+  for (const std::string_view part : split(text, ',')) {
+    const std::optional<int64_t> value = parse_int(trim(part));
+    if (!value || *value < 0 || *value > 255) return std::nullopt;
+    values.push_back(static_cast<uint8_t>(*value));
+  }
+  if (values.size() == 1) return std::array{values[0], values[0], values[0]};
+  if (values.size() == 3) return std::array{values[0], values[1], values[2]};
+  return std::nullopt;
+}
+
+}  // namespace
+
 Status parse_resize(std::string_view text, Preprocessing& preprocessing) {
   const std::string lower = to_lower(text);
+  const auto refuse = [&] {
+    return Error(Code::Usage, fmt::format("--resize cannot be '{}'", printable(text)))
+        .hint(
+            "write crop, crop:256 (shorter side, then the middle), stretch, letterbox (whole image "
+            "with a grey border), or letterbox:0 for another colour");
+  };
+  constexpr std::string_view kLetterbox = "letterbox";
+  if (lower.starts_with(kLetterbox)) {
+    const std::string_view rest = std::string_view(lower).substr(kLetterbox.size());
+    const auto border = rest.empty()          ? std::optional(Preprocessing().border)
+                        : rest.front() == ':' ? parse_color(rest.substr(1))
+                                              : std::nullopt;
+    if (!border) return refuse();
+    preprocessing.resize = ResizeMode::Letterbox;
+    preprocessing.shorter_side = 0;
+    preprocessing.border = *border;
+    return {};
+  }
   if (lower == "stretch") {
     preprocessing.resize = ResizeMode::Stretch;
     preprocessing.shorter_side = 0;
@@ -219,11 +277,19 @@ Status parse_resize(std::string_view text, Preprocessing& preprocessing) {
   const std::optional<int64_t> side =
       sized ? parse_int(std::string_view(lower).substr(5)) : std::optional<int64_t>(0);
   if ((!sized && lower != "crop") || !side || *side < (sized ? 1 : 0) || *side > kMaxShorterSide)
-    return Error(Code::Usage, fmt::format("--resize cannot be '{}'", printable(text)))
-        .hint("write crop, crop:256 (shorter side, then the middle) or stretch");
+    return refuse();
   preprocessing.resize = ResizeMode::Crop;
   preprocessing.shorter_side = *side;
   return {};
+}
+
+std::optional<Preprocessing> recorded_preprocessing(
+    const std::map<std::string, std::string>& metadata, std::string_view key) {
+  for (const std::string_view prefix : {"", "tflite.metadata.", "onnx.metadata."}) {
+    const auto found = metadata.find(std::string(prefix) + std::string(key));
+    if (found != metadata.end()) return parse_preprocessing(found->second);
+  }
+  return std::nullopt;
 }
 
 std::optional<Preprocessing> parse_preprocessing(std::string_view text) {

@@ -1,10 +1,13 @@
 // How an image becomes the value of a model's input; declared once and used for calibration and
 // evaluation alike.
 //
-//   image -> resize and crop -> colour order -> v * (1 or 1/255) -> (v - mean) / std -> layout
+//   image -> resize, crop or letterbox -> colour order -> v * (1 or 1/255) -> (v - mean) / std ->
+//   layout
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +24,13 @@ enum class ColorOrder : uint8_t { Rgb, Bgr };
 enum class ResizeMode : uint8_t {
   Crop,     // the shorter side to a size, then the middle of the image
   Stretch,  // both sides to the input's, whatever the aspect
+  // The whole image at its own aspect in the middle of the input, the rest in one colour: what
+  // detectors are trained on.
+  Letterbox,
 };
+
+// The colour around a letterboxed image that detectors are usually trained with.
+inline constexpr uint8_t kLetterboxGrey = 114;
 
 struct Preprocessing {
   // In the colour order of the input; one value serves all channels. Empty: 0 and 1.
@@ -33,6 +42,8 @@ struct Preprocessing {
   ColorOrder color = ColorOrder::Rgb;
   ResizeMode resize = ResizeMode::Crop;
   int64_t shorter_side = 0;  // crop: of the image before the crop; 0: just covers the input
+  // Letterbox: red, green and blue of what surrounds the image.
+  std::array<uint8_t, 3> border = {kLetterboxGrey, kLetterboxGrey, kLetterboxGrey};
 
   double effective_range() const;
   std::string text() const;  // one line for reports and the metadata of files
@@ -67,9 +78,12 @@ Result<Value> preprocess(const image::Image& source_image, const ImageForm& form
 
 // --- the options as text ---
 Result<std::vector<double>> parse_channel_values(std::string_view option, std::string_view text);
-// "crop", "crop:256", "stretch".
+// "crop", "crop:256", "stretch", "letterbox", "letterbox:0", "letterbox:123,117,104".
 Status parse_resize(std::string_view text, Preprocessing& preprocessing);
 // What Preprocessing::text() wrote; empty where it is no such text.
 std::optional<Preprocessing> parse_preprocessing(std::string_view text);
+// What a file's metadata say under the key, whichever format the file has.
+std::optional<Preprocessing> recorded_preprocessing(
+    const std::map<std::string, std::string>& metadata, std::string_view key);
 
 }  // namespace ec::quantize

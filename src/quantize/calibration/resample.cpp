@@ -105,4 +105,15 @@ Result<image::Image> center_crop(const image::Image& source, int64_t width, int6
   return out;
 }
 
+Result<image::Image> surrounded(const image::Image& source, int64_t width, int64_t height,
+                                int64_t left, int64_t top, const std::array<uint8_t, 3>& color) {
+  EC_TRY(image::Image out, allocate(width, height));
+  uint8_t* pixels = out.data();
+  for (int64_t i = 0; i < width * height; ++i) std::memcpy(pixels + 3 * i, color.data(), 3);
+  for (int64_t y = 0; y < source.height; ++y)
+    std::memcpy(pixels + ((top + y) * width + left) * 3, source.rgb().data() + y * source.width * 3,
+                static_cast<size_t>(source.width * 3));
+  return out;
+}
+
 }  // namespace ec::quantize

@@ -120,6 +120,7 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
   FoldedInput folded{input->name(), {}};
   folded.rest.resize = preprocessing.resize;
   folded.rest.shorter_side = preprocessing.shorter_side;
+  folded.rest.border = preprocessing.border;
   folded.rest.pixel_range = 255;
   folded.rest.layout = Layout::ChannelsLast;
   graph.metadata()[std::string(kPreprocessingKey)] = folded.rest.text();

@@ -9,6 +9,7 @@
 #include "quantize/rescale/rescale.h"
 #include "quantize/strategy/accuracy_budget.h"
 #include "quantize/strategy/context.h"
+#include "quantize/strategy/predict.h"
 #include "quantize/tuning.h"
 #include "support/strings.h"
 
@@ -16,11 +17,9 @@ namespace ec::quantize::ptq {
 namespace {
 
 Status refuse_quantized(const Graph& graph) {
-  for (const Tensor* tensor : graph.tensors())
-    if (tensor->type().quant)
-      return Error(Code::Usage, "the model is quantised already")
-          .hint("leave --quantize out: its scales are kept as they are");
-  return {};
+  if (!has_quantized_tensors(graph)) return {};
+  return Error(Code::Usage, "the model is quantised already")
+      .hint("leave --quantize out: its scales are kept as they are");
 }
 
 // Tells whoever finds the file later how to feed it.

@@ -43,6 +43,8 @@ struct Strategy {
   // Scales and zero points are those that the model carries as quantize-dequantize pairs: imported
   // graphs need expose_rounding() before passes run.
   bool uses_recorded_parameters = false;
+  // Ranges are assumed: the form of the graph is that of an integer one, its numbers are not.
+  bool predicts = false;
 
   // Runs the steps in order and records the time of each. `graph` is in the form that the target's
   // writer takes; it is not changed.

@@ -199,6 +199,31 @@ const ec::Tensor* without_rank(const Operation& op) {
 
 }  // namespace
 
+namespace {
+
+// What the user knows the operation by: operations that passes put between others go by what they
+// read, or by the input.
+std::string source_name(const Operation& op) {
+  const Operation* at = &op;
+  while (at->location().name().empty()) {
+    const auto& inputs = at->inputs();
+    const auto computed = std::find_if(inputs.begin(), inputs.end(), [](const ec::Tensor* x) {
+      return x != nullptr && x->producer() != nullptr;
+    });
+    if (computed != inputs.end()) {
+      at = (*computed)->producer();
+      continue;
+    }
+    const auto given = std::find_if(inputs.begin(), inputs.end(), [](const ec::Tensor* x) {
+      return x != nullptr && x->is_input();
+    });
+    return given == inputs.end() ? std::string() : (*given)->name();
+  }
+  return std::string(at->location().name());
+}
+
+}  // namespace
+
 void GraphEmitter::emit_operations() {
   const std::vector<Operation*> order = in_order_of_states(graph_.topological());
   if (Status status = emit_initial_states(*this, order); !status.ok())
@@ -206,6 +231,7 @@ void GraphEmitter::emit_operations() {
   for (const Operation* op : order) {
     if (fused_.contains(op)) continue;
     OpEmitter emitter(*this, *op);
+    const size_t first = record().operators.size();
     const EmitFn emit_op = find_emit(op->kind());
     if (const ec::Tensor* open = without_rank(*op)) {
       sink_.report(emitter.fail("the number of dimensions of '" + open->name() + "' is not known",
@@ -228,11 +254,13 @@ void GraphEmitter::emit_operations() {
                         : Status(emitter.fail(
                               "TFLite has no operator for it, and no rewrite into others fits"));
     if (!status.ok()) sink_.report(std::move(status).error());
+    for (size_t i = first; i < record().operators.size(); ++i)
+      record().operators[i].source = source_name(*op);
   }
 }
 
 // A tensor of its own with the same elements; the tensor itself where its shape is too open to say.
-int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
+int32_t GraphEmitter::copy_of(const ec::Tensor& original, const std::string& name) {
   const int32_t index = tensor(&original);
   std::vector<int32_t> sizes;
   int open = original.shape() ? 0 : 2;
@@ -243,6 +271,7 @@ int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
     }
   if (open > 1) return index;
   OperatorRecord copy;
+  copy.source = original.producer() != nullptr ? source_name(*original.producer()) : name;
   copy.outputs = {add_tensor(original.name() + "_copy", original.type())};
   copy.inputs = {index};
   if (sizes.empty()) {
@@ -264,9 +293,10 @@ int32_t GraphEmitter::copy_of(const ec::Tensor& original) {
 // to be some operator's own tensor.
 void GraphEmitter::emit_outputs() {
   std::unordered_set<const ec::Tensor*> seen;
-  for (const ec::Tensor* output : graph_.outputs()) {
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const ec::Tensor* output = graph_.outputs()[i];
     const bool own = output->producer() != nullptr && seen.insert(output).second;
-    record().outputs.push_back(own ? tensor(output) : copy_of(*output));
+    record().outputs.push_back(own ? tensor(output) : copy_of(*output, graph_.output_names()[i]));
   }
 }
 

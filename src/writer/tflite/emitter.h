@@ -56,7 +56,8 @@ class GraphEmitter {
   void emit_operations();
   void emit_outputs();
   void check_computed();
-  int32_t copy_of(const ec::Tensor& original);
+  // `name`: of the output that it is copied for.
+  int32_t copy_of(const ec::Tensor& original, const std::string& name);
   void find_unwritten();
 
   FileBuilder& model_;

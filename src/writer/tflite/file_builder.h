@@ -37,6 +37,7 @@ struct OperatorRecord {
   Options options;
   std::vector<uint8_t> custom_options;
   std::vector<uint8_t> mutating_variable_inputs;
+  std::string source;  // name of the operation in the source model; empty: it has none
 };
 
 struct GraphRecord {

@@ -31,6 +31,8 @@ struct TfliteSummary {
   // Operators by name with their number, most frequent first.
   std::vector<std::pair<std::string, int64_t>> operators;
   int64_t num_operators = 0;
+  // For every operator of the main graph: the name in the source model of what it stands for.
+  std::vector<std::string> sources;
 
   int64_t count(std::string_view name) const;
 };

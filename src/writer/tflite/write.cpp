@@ -93,6 +93,8 @@ void fill_summary(const FileBuilder& model, TfliteSummary& summary) {
       ++counts[custom.empty() ? std::string(builtin_name(model.operator_of(op))) : custom];
       ++summary.num_operators;
     }
+  for (const OperatorRecord& op : model.graphs().front().operators)
+    summary.sources.push_back(op.source);
   summary.operators.assign(counts.begin(), counts.end());
   std::stable_sort(summary.operators.begin(), summary.operators.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });

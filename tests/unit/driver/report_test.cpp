@@ -32,7 +32,8 @@ TEST(Reports, WhatIsNotThereIsAbsentOrNull) {
   EXPECT_EQ(json["operators"].dump(), R"({"Z":2,"A":1})");  // most frequent first
   EXPECT_EQ(json["self_check"]["ran"], false);
   EXPECT_EQ(json["interface_layouts"]["input.x"], "nhwc");
-  EXPECT_EQ(json["inputs"][0].dump(), R"({"name":"x","dtype":"f32","shape":"1xn"})");
+  EXPECT_EQ(json["inputs"][0].dump(),
+            R"({"name":"x","dtype":"f32","shape":[1,"n"],"source_shape":null})");
 }
 
 TEST(Reports, SizesAreNumbersAndOpenOnesNames) {

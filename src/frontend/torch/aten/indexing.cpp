@@ -22,6 +22,7 @@ Result<ec::Tensor*> slice(Call& c) {
   const int64_t axis = c.dim("dim", c.rank(x)), step = c.integer("step");
   const auto begin = c.has("start") ? known_int(c.arg("start")) : std::optional<int64_t>(0);
   const auto end = c.has("end") ? known_int(c.arg("end")) : std::optional<int64_t>(kEnd);
+  if (!x->shape()) return x;  // the error is remembered
   if (begin == 0 && end && step == 1) {
     if (*end == kEnd) return x;
     const Dim& size = (*x->shape())[static_cast<size_t>(axis)];

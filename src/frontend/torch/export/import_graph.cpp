@@ -51,10 +51,19 @@ std::string_view higher_order(std::string_view target) {
   return target.starts_with(kPrefix) ? target.substr(kPrefix.size()) : std::string_view{};
 }
 
-void ProgramImport::report(Error error) {
-  ++errors_;
+Error ProgramImport::explained(Error error) const {
   const Code code = error.code();
-  sink_.report(std::move(error).file(file_).hint(std::string(usual_hint(code))));
+  return std::move(error).file(file_).hint(std::string(usual_hint(code)));
+}
+
+void ProgramImport::report(Error error) {
+  error = explained(std::move(error));
+  if (kept_ != nullptr && kept_->takes_problem(error.code())) {
+    error.diagnostic().severity = Severity::Warning;
+    return sink_.report(error.diagnostic());
+  }
+  ++errors_;
+  sink_.report(std::move(error));
 }
 
 void ProgramImport::count_unknown(const GraphDef& graph, Unknown& found) {
@@ -75,6 +84,7 @@ void ProgramImport::count_unknown(const GraphDef& graph, Unknown& found) {
 }
 
 bool ProgramImport::check_operators(const GraphDef& graph) {
+  if (kept_ != nullptr) return true;  // each is met in its place
   Unknown found;
   count_unknown(graph, found);
   for (const auto& [name, use] : found) {
@@ -84,6 +94,17 @@ bool ProgramImport::check_operators(const GraphDef& graph) {
     report(std::move(error).node(node->module_path.empty() ? node->name : node->module_path, name));
   }
   return found.empty();
+}
+
+Result<TensorType> declared_type(const TensorMeta& meta) {
+  EC_TRY(const DType dtype,
+         dtype_of_scalar_type(scalar_type_of_export(meta.dtype).value_or(1000 + meta.dtype)));
+  std::vector<Dim> dims;
+  for (const SizeDef& size : meta.sizes)
+    dims.push_back(size.value                ? Dim(*size.value)
+                   : size.expression.empty() ? Dim::unknown()
+                                             : Dim::symbol(size.expression));
+  return TensorType(dtype, Shape(std::move(dims)));
 }
 
 CallSite GraphImport::site_of(const NodeDef& node) const {
@@ -123,6 +144,7 @@ std::optional<TorchValue> GraphImport::value(const Argument& argument, const Cal
 }
 
 void GraphImport::run(const GraphDef& def) {
+  def_ = &def;
   for (const NodeDef& node : def.nodes) {
     if (program_.stopped()) return;
     if (Status stop = check_budget(); !stop.ok()) return program_.report(std::move(stop).error());
@@ -143,17 +165,76 @@ void GraphImport::run_node(const NodeDef& node) {
     std::vector<TorchValue> inputs;
     for (const NodeInput& input : node.inputs) {
       auto given = value(input.value, site);
-      if (!given) return fail();
+      if (!given) {
+        const Error error(Code::UndefinedName, "an input of it cannot be read");
+        return keep_node(node, site, error) ? void() : fail();
+      }
       inputs.push_back(std::move(*given));
     }
     results = call_node(node, site, std::move(inputs));
   }
+  if (!results.ok() && keep_node(node, site, results.error())) return;
   if (!results.ok()) {
     program_.report(
         std::move(results).error().node(std::string(site.location.name()), site.location.op_type));
     return fail();
   }
   bind_results(node, *results, first_new);
+}
+
+void GraphImport::add_operands(const Argument& argument, Tensors& operands) const {
+  if (const auto* list = std::get_if<ArgumentList>(&argument.value))
+    for (const Argument& item : list->items) add_operands(item, operands);
+  const auto* named = std::get_if<Named>(&argument.value);
+  const auto found = named != nullptr ? values_.find(named->name) : values_.end();
+  if (found == values_.end()) return;
+  if (ec::Tensor* tensor = found->second.tensor()) operands.push_back(tensor);
+  if (const auto* open = found->second.get_if<SymScalar>()) operands.push_back(open->tensor);
+}
+
+void GraphImport::add_result_types(const Argument& output, std::vector<TensorType>& types) const {
+  if (const auto* list = std::get_if<ArgumentList>(&output.value))
+    for (const Argument& item : list->items) add_result_types(item, types);
+  const auto* named = std::get_if<Named>(&output.value);
+  if (named == nullptr) return;
+  const auto meta = def_->tensors.find(named->name);
+  if (meta == def_->tensors.end())
+    return types.emplace_back(DType::I64, Shape{}), void();  // a size
+  Result<TensorType> type = declared_type(meta->second);
+  types.push_back(type.ok() ? std::move(*type) : TensorType(DType::F32));
+}
+
+TorchValue GraphImport::kept_result(const Argument& output, const Operation& op,
+                                    size_t& next) const {
+  if (const auto* list = std::get_if<ArgumentList>(&output.value)) {
+    std::vector<TorchValue> items;
+    for (const Argument& item : list->items) items.push_back(kept_result(item, op, next));
+    return TorchValue::list(std::move(items));
+  }
+  const auto* named = std::get_if<Named>(&output.value);
+  if (named == nullptr) return {};
+  ec::Tensor* tensor = op.output(next++);
+  if (!def_->tensors.contains(named->name)) return SymScalar{tensor, SymScalar::Kind::Int};
+  return Functionalizer::adopt(TensorRef{tensor, false, {}, {}});
+}
+
+bool GraphImport::keep_node(const NodeDef& node, const CallSite& site, const Error& error) {
+  KeptOperations* kept = program_.kept();
+  if (kept == nullptr || is_stop(error.code())) return false;
+  Tensors operands;
+  for (const NodeInput& input : node.inputs) add_operands(input.value, operands);
+  if (!kept->takes(error.code(), operands)) return false;
+  std::vector<TensorType> types;
+  for (const Argument& output : node.outputs) add_result_types(output, types);
+  const size_t first_new = graph_.tensor_id_bound();
+  Result<Operation*> op = kept->add(graph_, std::move(operands), std::move(types), site.location,
+                                    program_.explained(Error(error.diagnostic())).diagnostic());
+  if (!op.ok()) return false;
+  std::vector<TorchValue> results;
+  size_t next = 0;
+  for (const Argument& output : node.outputs) results.push_back(kept_result(output, **op, next));
+  bind_results(node, results, first_new);
+  return true;
 }
 
 Result<std::vector<TorchValue>> GraphImport::call_node(const NodeDef& node, const CallSite& site,

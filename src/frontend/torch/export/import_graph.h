@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/kept_operations.h"
 #include "frontend/torch/aten/call.h"
 #include "frontend/torch/export/program.h"
 #include "frontend/torch/functional/functionalizer.h"
@@ -18,10 +19,15 @@ namespace ec::torch::exported {
 // What is common to a program's graphs.
 class ProgramImport {
  public:
-  ProgramImport(const std::string& file, DiagnosticSink& sink, bool positional_only)
-      : file_(file), sink_(sink), positional_only_(positional_only) {}
+  // `kept`: nodes that cannot be converted stay as custom operations; null: they are errors.
+  ProgramImport(const std::string& file, DiagnosticSink& sink, bool positional_only,
+                KeptOperations* kept)
+      : file_(file), sink_(sink), positional_only_(positional_only), kept_(kept) {}
 
   void report(Error error);
+  // With the file and the usual way out.
+  Error explained(Error error) const;
+  KeptOperations* kept() const { return kept_; }
   // Counts an error that was reported elsewhere.
   void report_seen() { ++errors_; }
   DiagnosticSink& sink() { return sink_; }
@@ -39,6 +45,7 @@ class ProgramImport {
   const std::string& file_;
   DiagnosticSink& sink_;
   bool positional_only_;
+  KeptOperations* kept_;
   size_t errors_ = 0;
 };
 
@@ -65,6 +72,12 @@ class GraphImport {
 
  private:
   void run_node(const NodeDef& node);
+  // A node that cannot be converted, as a custom operation with the types that the file has for its
+  // results; false: nothing is kept.
+  bool keep_node(const NodeDef& node, const CallSite& site, const Error& error);
+  void add_operands(const Argument& argument, Tensors& operands) const;
+  void add_result_types(const Argument& output, std::vector<TensorType>& types) const;
+  TorchValue kept_result(const Argument& output, const Operation& op, size_t& next) const;
   Result<std::vector<TorchValue>> call_node(const NodeDef& node, const CallSite& site,
                                             std::vector<TorchValue> inputs);
   Result<std::vector<TorchValue>> call_higher_order(const NodeDef& node, const CallSite& site);
@@ -108,6 +121,10 @@ class GraphImport {
   Functionalizer functional_;
   std::unordered_map<std::string, TorchValue> values_;
   std::set<std::string> failed_;
+  const GraphDef* def_ = nullptr;  // that is run
 };
+
+// What the file says of a tensor.
+Result<TensorType> declared_type(const TensorMeta& meta);
 
 }  // namespace ec::torch::exported

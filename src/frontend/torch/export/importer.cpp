@@ -79,15 +79,7 @@ class Import {
   Result<TensorType> input_type(const std::string& name) const {
     const auto found = program_.graph.tensors.find(name);
     if (found == program_.graph.tensors.end()) return TensorType(DType::I64, Shape{});  // a size
-    const auto scalar_type = scalar_type_of_export(found->second.dtype);
-    EC_TRY(const DType dtype,
-           dtype_of_scalar_type(scalar_type.value_or(1000 + found->second.dtype)));
-    std::vector<Dim> dims;
-    for (const SizeDef& size : found->second.sizes)
-      dims.push_back(size.value                ? Dim(*size.value)
-                     : size.expression.empty() ? Dim::unknown()
-                                               : Dim::symbol(size.expression));
-    return TensorType(dtype, Shape(std::move(dims)));
+    return declared_type(found->second);
   }
 
   void add_inputs() {
@@ -301,16 +293,19 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
   EC_TRY(const std::string text, archive.read_text(record));
   EC_TRY(const Program program, decode_program(text));
   EC_TRY(Weights weights, Weights::open(archive, program_name(record)));
-  ProgramImport problems(file, sink, program.positional_only);
+  ProgramImport problems(file, sink, program.positional_only, options.kept);
   if (problems.check_operators(program.graph)) {
     Import first(archive, program, weights, options, {}, problems);
     std::unique_ptr<ec::Graph> graph = first.run();
     if (graph == nullptr) return sink.first_error();
     if (first.changed().empty()) return graph;
     DiagnosticSink state_sink;
-    ProgramImport again(file, state_sink, program.positional_only);
+    std::optional<KeptOperations> kept;
+    if (options.kept != nullptr) kept.emplace(options.kept->scope());
+    ProgramImport again(file, state_sink, program.positional_only, kept ? &*kept : nullptr);
     std::unique_ptr<ec::Graph> stateful =
         Import(archive, program, weights, options, first.changed(), again).run();
+    if (stateful != nullptr && kept) *options.kept = std::move(*kept);
     if (stateful != nullptr) return stateful;
     warn_of_state(first.changed(), state_sink.first_error(), sink);
     return graph;

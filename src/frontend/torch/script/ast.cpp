@@ -25,4 +25,16 @@ std::string type_text(const Expr& type) {
   }
 }
 
+std::string called_operator(const Expr& callee) {
+  const std::string name = dotted(callee);
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) return {};
+  const std::string_view first = std::string_view(name).substr(0, dot);
+  if (first == "torch") return "aten::" + name.substr(dot + 1);
+  if (first != "ops") return {};
+  const size_t second = name.find('.', dot + 1);
+  if (second == std::string::npos) return {};
+  return name.substr(dot + 1, second - dot - 1) + "::" + name.substr(second + 1);
+}
+
 }  // namespace ec::torch::script

@@ -44,6 +44,9 @@ struct Expr {
 
 // "torch.nn.functional" of nested Attributes over a Name, else empty.
 std::string dotted(const Expr& expr);
+// The operator that stands before the brackets of a call: "torch.add" is aten::add,
+// "ops.quantized.add" quantized::add; empty for anything else.
+std::string called_operator(const Expr& callee);
 // A type as it stands in the source: "List[Tensor]".
 std::string type_text(const Expr& type);
 

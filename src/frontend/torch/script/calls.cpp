@@ -3,27 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "frontend/torch/script/builtins.h"
 #include "frontend/torch/script/interpreter.h"
 #include "frontend/torch/script/types.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
 namespace {
-
-// "torch.add" is aten::add, "ops.quantized.add" quantized::add; empty for anything else.
-std::string operator_name(const Expr& callee) {
-  const std::string name = dotted(callee);
-  const size_t dot = name.find('.');
-  if (dot == std::string::npos) return {};
-  const std::string_view first = std::string_view(name).substr(0, dot);
-  if (first == "torch") return "aten::" + name.substr(dot + 1);
-  if (first != "ops") return {};
-  const size_t second = name.find('.', dot + 1);
-  if (second == std::string::npos) return {};
-  return name.substr(dot + 1, second - dot - 1) + "::" + name.substr(second + 1);
-}
 
 // The arguments of int(x), float(x), bool(x).
 std::optional<SymScalar::Kind> number_kind(std::string_view name) {
@@ -63,16 +52,17 @@ Status Interpreter::arguments(const Expr& expr, Frame& frame, std::vector<TorchV
 }
 
 Result<TorchValue> Interpreter::evaluate_call(const Expr& expr, Frame& frame) {
+  const size_t wanted = std::exchange(wanted_results_, 0);
   bool handled = false;
   Result<TorchValue> special = call_special(expr, frame, handled);
   if (handled || !special.ok()) return special;
   const Expr& callee = expr.callee();
-  if (const std::string name = operator_name(callee); !name.empty())
-    return call_operator(name, expr, frame);
+  if (const std::string name = called_operator(callee); !name.empty())
+    return call_operator(name, expr, wanted, frame);
   // A few functions are written without their namespace: sorted(x).
   if (callee.kind == Expr::Kind::Name && !frame.names.contains(callee.text) &&
       find_builtin("aten::" + callee.text) != nullptr)
-    return call_operator("aten::" + callee.text, expr, frame);
+    return call_operator("aten::" + callee.text, expr, wanted, frame);
   std::vector<TorchValue> args;
   NamedValues kwargs;
   if (callee.kind == Expr::Kind::Attribute && !dotted(callee).starts_with("__torch__.")) {
@@ -176,8 +166,45 @@ Result<TorchValue> Interpreter::to_number(const TorchValue& value, SymScalar::Ki
   return TorchValue(static_cast<int64_t>(real));
 }
 
+// An operator that cannot be converted, as a custom operation whose results are tensors of types
+// that nobody knows.
+Result<TorchValue> Interpreter::keep_call(const CallSite& where, std::span<const TorchValue> args,
+                                          size_t wanted, Error error) {
+  if (kept_ == nullptr) return error;
+  std::vector<ec::Tensor*> operands;
+  const auto add = [&](const TorchValue& value) -> Status {
+    if (const auto* tensor = value.get_if<TensorRef>()) {
+      EC_TRY(const TensorRef now, functional_.current(where, *tensor));
+      operands.push_back(now.tensor);
+    }
+    if (const auto* open = value.get_if<SymScalar>()) operands.push_back(open->tensor);
+    return {};
+  };
+  for (const TorchValue& arg : args) {
+    EC_CHECK_OK(add(arg));
+    if (const auto* items = arg.items())
+      for (const TorchValue& item : *items) EC_CHECK_OK(add(item));
+  }
+  if (is_stop(error.code()) || !kept_->takes(error.code(), operands)) return error;
+  const auto first = std::find_if(operands.begin(), operands.end(), [](const ec::Tensor* tensor) {
+    return is_float(tensor->dtype());
+  });
+  // As in the other readers: `check` supposes the type of an operand, `inspect` guesses no sizes.
+  const TensorType type = first == operands.end() ? TensorType(DType::F32)
+                          : kept_->takes_faults() ? TensorType((*first)->dtype())
+                                                  : (*first)->type();
+  EC_TRY(const Operation* op, kept_->add(graph_, std::move(operands),
+                                         std::vector<TensorType>(std::max<size_t>(wanted, 1), type),
+                                         where.location, error.diagnostic()));
+  std::vector<TorchValue> results;
+  for (ec::Tensor* output : op->outputs())
+    results.emplace_back(Functionalizer::adopt({output, false, {}, {}}));
+  if (wanted == 0) return std::move(results.front());
+  return TorchValue::tuple(std::move(results));
+}
+
 Result<TorchValue> Interpreter::call_operator(const std::string& name, const Expr& expr,
-                                              Frame& frame) {
+                                              size_t wanted, Frame& frame) {
   std::vector<TorchValue> args;
   NamedValues kwargs;
   EC_CHECK_OK(arguments(expr, frame, args, kwargs));
@@ -212,7 +239,8 @@ Result<TorchValue> Interpreter::call_operator(const std::string& name, const Exp
   }
   Result<std::vector<TorchValue>> results =
       functional_.call(site(frame.path, name), name, args, kwargs);
-  if (!results.ok()) return located(std::move(results).error());
+  if (!results.ok())
+    return keep_call(site(frame.path, name), args, wanted, located(std::move(results).error()));
   if (results->empty()) return TorchValue();
   if (results->size() == 1) return std::move(results->front());
   return TorchValue::tuple(std::move(*results));

@@ -5,7 +5,9 @@
 #include "frontend/torch/recognise.h"
 #include "frontend/torch/script/inputs.h"
 #include "frontend/torch/script/interpreter.h"
+#include "frontend/torch/script/listing.h"
 #include "frontend/torch/script/script.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -70,6 +72,8 @@ class Import {
 
 TorchValue Import::argument(const InputPlan& plan) {
   if (plan.kind == InputPlan::Kind::Tensor) return inputs_.at(plan.name);
+  if (plan.kind == InputPlan::Kind::Scalar)
+    return SymScalar{inputs_.at(plan.name).tensor, plan.scalar};
   if (plan.kind == InputPlan::Kind::Value) return plan.value;
   std::vector<TorchValue> items;
   for (const InputPlan& item : plan.items) items.push_back(argument(item));
@@ -158,9 +162,15 @@ void Import::find_index_inputs(const Signature& signature) {
 Result<std::unique_ptr<ec::Graph>> Import::run(const std::set<std::string>& integers,
                                                const std::vector<std::string>& states) {
   graph_ = std::make_unique<ec::Graph>();
-  Interpreter interpreter(archive_, *graph_, sink_);
+  Interpreter interpreter(archive_, *graph_, sink_, options_.kept);
   EC_CHECK_OK(interpreter.load());
   EC_TRY(Signature signature, plan_inputs(archive_, interpreter, options_, sink_));
+  for (const NamedInput& input : signature.tensors)
+    if (!input.type.shape)
+      return Error(Code::DynamicShape, fmt::format("the number of dimensions of input '{}' is not "
+                                                   "known",
+                                                   printable(input.name)))
+          .hint("give its sizes with --input-shape");
   for (NamedInput& input : signature.tensors) {
     if (integers.contains(input.name)) input.type.dtype = DType::I64;
     ec::Tensor* tensor = graph_->add_input(input.name, input.type);
@@ -217,24 +227,72 @@ void warn_of_state(const std::vector<std::string>& states, const Error& why, Dia
   sink.report(std::move(d));
 }
 
+// Attempts that came to an end keep their own operations.
+class KeepingAttempt {
+ public:
+  explicit KeepingAttempt(const ImportOptions& given) : options_(given) {
+    if (given.kept != nullptr) options_.kept = &kept_.emplace(given.kept->scope());
+  }
+  KeepingAttempt(const KeepingAttempt&) = delete;
+  KeepingAttempt& operator=(const KeepingAttempt&) = delete;
+
+  const ImportOptions& options() const { return options_; }
+  bool kept_something() const { return kept_ && !kept_->operations().empty(); }
+  void take(const ImportOptions& to) const {
+    if (to.kept != nullptr) *to.kept = *kept_;
+  }
+
+ private:
+  ImportOptions options_;
+  std::optional<KeptOperations> kept_;
+};
+
+// The operators of a program that cannot be run without more knowledge, as they stand in its code:
+// what `inspect` shows, and `check` where an operator is not supported.
+Result<std::unique_ptr<ec::Graph>> list_program(const Archive& archive,
+                                                const ImportOptions& options,
+                                                const std::optional<Error>& why,
+                                                DiagnosticSink& sink) {
+  auto graph = std::make_unique<ec::Graph>();
+  DiagnosticSink ignored;  // told by the attempt to run it
+  Interpreter interpreter(archive, *graph, ignored);
+  EC_CHECK_OK(interpreter.load());
+  if (Result<Signature> signature = plan_inputs(archive, interpreter, options, ignored))
+    for (const NamedInput& input : signature->tensors) graph->add_input(input.name, input.type);
+  EC_CHECK_OK(list_operators(interpreter, *graph, *options.kept));
+  graph->metadata()["source_format"] = "torchscript";
+  graph->metadata()["torch.class"] = interpreter.root()->class_name;
+  if (!options.kept->takes_faults()) return graph;
+  Diagnostic note =
+      why ? why->diagnostic() : Diagnostic(Code::UnsupportedOp, "some operators are not supported");
+  note.severity = Severity::Warning;
+  note.notes.push_back(
+      "operations are listed as they stand in the code; each counts once, however often it runs");
+  sink.report(std::move(note));
+  return graph;
+}
+
 Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
-                                                  const ImportOptions& options,
+                                                  const ImportOptions& given,
                                                   DiagnosticSink& sink) {
   EC_CHECK_OK(check_version(archive));
+  KeepingAttempt first_attempt(given), second_attempt(given), state_attempt(given);
+  const KeepingAttempt* taken = &first_attempt;
   DiagnosticSink first_sink, second_sink;
   const auto keep = [&](const DiagnosticSink& kept) {
     for (const Diagnostic& diagnostic : kept.diagnostics()) sink.report(diagnostic);
   };
-  Import first(archive, options, first_sink);
+  Import first(archive, first_attempt.options(), first_sink);
   Result<std::unique_ptr<ec::Graph>> graph = first.run({}, {});
   std::set<std::string> integers = first.index_inputs();
   std::vector<std::string> states = first.changed_state();
   if (!integers.empty()) {
     // Once more with whole numbers where they are used as indices.
-    Import second(archive, options, second_sink);
+    Import second(archive, second_attempt.options(), second_sink);
     Result<std::unique_ptr<ec::Graph>> again = second.run(integers, {});
     if (again.ok()) {
       graph = std::move(again);
+      taken = &second_attempt;
       states = second.changed_state();
       first_sink = std::move(second_sink);
     } else {
@@ -244,15 +302,28 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive,
   if (graph.ok() && !states.empty()) {
     DiagnosticSink state_sink;
     Result<std::unique_ptr<ec::Graph>> again =
-        import_with_state(archive, options, integers, states, state_sink);
+        import_with_state(archive, state_attempt.options(), integers, states, state_sink);
     if (again.ok()) {
       graph = std::move(again);
+      taken = &state_attempt;
       first_sink = std::move(state_sink);
     } else {
       warn_of_state(states, again.error(), first_sink);
     }
   }
   keep(first_sink);
+  // What is shown of types must be known: behind an operator that was kept they would be guesses.
+  const bool shown = given.kept != nullptr && given.kept->takes_faults();
+  if (graph.ok() && shown && taken->kept_something())
+    return list_program(archive, given, std::nullopt, sink);
+  if (graph.ok()) {
+    taken->take(given);
+  } else if (given.kept != nullptr && !is_stop(graph.error().code()) &&
+             (given.kept->takes_faults() || first_attempt.kept_something() ||
+              is_unsupported(graph.error().code()))) {
+    std::optional<Error> why(std::move(graph).error());
+    return list_program(archive, given, why, sink);
+  }
   return graph;
 }
 

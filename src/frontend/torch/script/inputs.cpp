@@ -50,10 +50,12 @@ class Example {
 
 class Planner {
  public:
-  Planner(const Archive& archive, const ImportOptions& options, Signature& signature)
+  Planner(const Archive& archive, const ImportOptions& options, Signature& signature,
+          DiagnosticSink& sink)
       : example_(Example::read(archive, signature.method)),
         options_(options),
-        signature_(signature) {}
+        signature_(signature),
+        sink_(sink) {}
 
   Result<InputPlan> parameter(const Parameter& parameter, size_t index) {
     const PickleNode* example = example_ ? example_->value(index) : nullptr;
@@ -165,10 +167,35 @@ class Planner {
           break;
       }
     }
-    return Error(Code::MissingInput,
-                 fmt::format("parameter '{}' of {}() is a {}, and the archive has no value for it",
-                             printable(parameter.name), signature_.method, printable(type)))
-        .hint(value_option(parameter.name, type));
+    Error missing =
+        Error(Code::MissingInput,
+              fmt::format("parameter '{}' of {}() is a {}, and the archive has no value for it",
+                          printable(parameter.name), signature_.method, printable(type)))
+            .hint(value_option(parameter.name, type));
+    const std::optional<SymScalar::Kind> kind = scalar_kind(type);
+    if (!kind || options_.kept == nullptr || !options_.kept->takes_faults()) return missing;
+    missing.diagnostic().severity = Severity::Warning;
+    sink_.report(missing.diagnostic());
+    return open_number(parameter.name, *kind);
+  }
+
+  static std::optional<SymScalar::Kind> scalar_kind(std::string_view type) {
+    if (type == "int") return SymScalar::Kind::Int;
+    if (type == "float") return SymScalar::Kind::Float;
+    if (type == "bool") return SymScalar::Kind::Bool;
+    return std::nullopt;
+  }
+
+  InputPlan open_number(const std::string& name, SymScalar::Kind kind) {
+    InputPlan plan;
+    plan.kind = InputPlan::Kind::Scalar;
+    plan.name = name;
+    plan.scalar = kind;
+    const DType dtype = kind == SymScalar::Kind::Int    ? DType::I64
+                        : kind == SymScalar::Kind::Bool ? DType::Bool
+                                                        : DType::F64;
+    signature_.tensors.push_back({name, TensorType(dtype, Shape{})});
+    return plan;
   }
 
   // A list of tensors: as many as the user gives shapes for (x.0, x.1, ...).
@@ -197,6 +224,7 @@ class Planner {
   std::optional<Example> example_;
   const ImportOptions& options_;
   Signature& signature_;
+  DiagnosticSink& sink_;
 };
 
 // The user's shape replaces the example's: a traced program takes other sizes, too.
@@ -219,20 +247,31 @@ void forget_given_shapes(Signature& signature, const ImportOptions& options) {
   }
 }
 
-void ask_for_shapes(const Signature& signature, Interpreter& interpreter, DiagnosticSink& sink) {
+// `open`: the sizes stay open, with what the first layer tells of them.
+void ask_for_shapes(Signature& signature, Interpreter& interpreter, bool open,
+                    DiagnosticSink& sink) {
   std::string names, options;
-  for (const NamedInput& input : signature.tensors) {
+  for (NamedInput& input : signature.tensors) {
     if (input.type.is_static()) continue;
     const auto hint = shape_hint(interpreter, signature.method, input.name);
     names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(input.name),
                          hint ? " (" + hint->text + ")" : "");
     options += fmt::format("--input-shape {}:{} ", printable(input.name),
                            hint ? hint->example : "1x3x224x224");
+    if (!open || !hint || input.type.shape) continue;
+    Shape shape;
+    for (size_t i = 0; i < hint->sizes.size(); ++i)
+      shape.push_back(hint->sizes[i] >= 0 ? Dim(hint->sizes[i])
+                                          : Dim::symbol(fmt::format("{}_dim{}", input.name, i)));
+    input.type.shape = std::move(shape);
   }
   if (names.empty()) return;
-  sink.report(Error(Code::DynamicShape,
-                    fmt::format("the archive does not say which shape its inputs have: {}", names))
-                  .hint(options + "(with the model's own sizes)"));
+  Error error =
+      Error(Code::DynamicShape,
+            fmt::format("the archive does not say which shape its inputs have: {}", names))
+          .hint(options + "(with the model's own sizes)");
+  if (open) error.diagnostic().severity = Severity::Warning;
+  sink.report(error.diagnostic());
 }
 
 }  // namespace
@@ -248,7 +287,7 @@ Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
     return Error(Code::UnsupportedFormat,
                  fmt::format("class '{}' has no method forward()", printable(module.class_name)))
         .hint("save the module that computes the result, with a forward() method");
-  Planner planner(archive, options, signature);
+  Planner planner(archive, options, signature, sink);
   for (size_t i = 1; i < method->parameters.size(); ++i) {
     EC_TRY(InputPlan plan, planner.parameter(method->parameters[i], i - 1));
     signature.parameters.push_back(std::move(plan));
@@ -256,7 +295,8 @@ Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
   forget_given_shapes(signature, options);
   apply_input_options(signature.tensors, options, sink);
   if (sink.has_errors()) return sink.first_error();
-  ask_for_shapes(signature, interpreter, sink);
+  ask_for_shapes(signature, interpreter, options.kept != nullptr && options.kept->takes_faults(),
+                 sink);
   if (sink.has_errors()) return sink.first_error();
   return signature;
 }

@@ -12,9 +12,10 @@ namespace ec::torch::script {
 
 // The structure of one parameter: a tensor input, a container of them, or a fixed value.
 struct InputPlan {
-  enum class Kind : uint8_t { Tensor, List, Tuple, Value };
+  enum class Kind : uint8_t { Tensor, Scalar, List, Tuple, Value };
   Kind kind = Kind::Value;
-  std::string name;  // of a tensor input
+  std::string name;  // of a tensor input, or of a number that becomes one
+  SymScalar::Kind scalar = SymScalar::Kind::Int;
   std::vector<InputPlan> items;
   TorchValue value;  // of a fixed value
 };
@@ -28,7 +29,8 @@ struct Signature {
 };
 
 // From the archive's example inputs, the parameters' types and the user's shapes. Inputs without a
-// shape are reported to the sink.
+// shape are reported to the sink. Where whatever can be parsed is kept, sizes stay open and numbers
+// without a value become inputs; warnings say so.
 Result<Signature> plan_inputs(const Archive& archive, Interpreter& interpreter,
                               const ImportOptions& options, DiagnosticSink& sink);
 

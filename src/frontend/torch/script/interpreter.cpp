@@ -27,8 +27,14 @@ class Counted {
 
 }  // namespace
 
-Interpreter::Interpreter(const Archive& archive, ec::Graph& graph, DiagnosticSink& sink)
-    : archive_(archive), graph_(graph), sink_(sink), library_(archive), source_map_(archive) {}
+Interpreter::Interpreter(const Archive& archive, ec::Graph& graph, DiagnosticSink& sink,
+                         KeptOperations* kept)
+    : archive_(archive),
+      graph_(graph),
+      sink_(sink),
+      library_(archive),
+      source_map_(archive),
+      kept_(kept) {}
 
 Interpreter::~Interpreter() {
   for (const std::shared_ptr<Instance>& instance : instances_) instance->attributes.clear();
@@ -232,7 +238,10 @@ Result<Interpreter::Flow> Interpreter::run(const Statement& statement, Frame& fr
 
 Status Interpreter::assign(const Statement& statement, Frame& frame) {
   std::vector<TorchValue> values;
+  const bool unpacks =
+      statement.values.size() == 1 && (statement.targets.size() > 1 || statement.unpack);
   for (const Expr& expr : statement.values) {
+    wanted_results_ = unpacks && expr.kind == Expr::Kind::Call ? statement.targets.size() : 0;
     EC_TRY(TorchValue value, evaluate(expr, frame));
     values.push_back(std::move(value));
   }

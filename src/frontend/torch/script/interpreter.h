@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/torch/archive.h"
+#include "frontend/kept_operations.h"
 #include "frontend/state_builder.h"
 #include "frontend/torch/functional/functionalizer.h"
 #include "frontend/torch/script/library.h"
@@ -35,7 +36,9 @@ struct Frame {
 
 class Interpreter {
  public:
-  Interpreter(const Archive& archive, ec::Graph& graph, DiagnosticSink& sink);
+  // `kept`: operators that cannot be converted stay as custom operations; null: they are errors.
+  Interpreter(const Archive& archive, ec::Graph& graph, DiagnosticSink& sink,
+              KeptOperations* kept = nullptr);
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
   ~Interpreter();
@@ -107,7 +110,11 @@ class Interpreter {
   // calls.cpp: what stands before brackets.
   Result<TorchValue> evaluate_call(const Expr& expr, Frame& frame);
   Result<TorchValue> call_special(const Expr& expr, Frame& frame, bool& handled);
-  Result<TorchValue> call_operator(const std::string& name, const Expr& expr, Frame& frame);
+  // `wanted`: how many results the statement takes apart; 0: it does not say.
+  Result<TorchValue> call_operator(const std::string& name, const Expr& expr, size_t wanted,
+                                   Frame& frame);
+  Result<TorchValue> keep_call(const CallSite& where, std::span<const TorchValue> args,
+                               size_t wanted, Error error);
   Result<TorchValue> call_value(const TorchValue& callee, std::vector<TorchValue> args,
                                 NamedValues kwargs, Frame& frame);
   Result<TorchValue> construct(const ClassValue& type, std::vector<TorchValue> args,
@@ -133,6 +140,8 @@ class Interpreter {
   // All objects; they may refer to each other in circles, so the end is made here.
   std::vector<std::shared_ptr<Instance>> instances_;
   std::vector<std::string> changed_state_;
+  KeptOperations* kept_;
+  size_t wanted_results_ = 0;  // of the call that is evaluated next
   int nesting_ = 0, calls_ = 0;
   int64_t steps_ = 0;
   bool raised_ = false;  // the last error was raised by the program itself

@@ -83,13 +83,14 @@ class Search {
     if (call.children.size() < 3) return std::nullopt;
     const bool embedding = name == "embedding";
     if (!is_input(call.children[embedding ? 2 : 1])) return std::nullopt;
-    if (embedding) return ShapeHint{"indices", "1x16"};
+    if (embedding) return ShapeHint{"indices", "1x16", {-1, -1}};
     const ec::Tensor* weight = value_of(call.children[2]).tensor();
     if (weight == nullptr || !weight->type().is_static()) return std::nullopt;
     const std::vector<int64_t> sizes = weight->shape()->sizes();
     if (name == "linear" && sizes.size() == 2)
       return ShapeHint{fmt::format("{} in the last dimension", sizes[1]),
-                       fmt::format("1x{}", sizes[1])};
+                       fmt::format("1x{}", sizes[1]),
+                       {-1, sizes[1]}};
     const bool traced = name == "_convolution";
     if ((!traced && !name.starts_with("conv")) || sizes.size() < 3) return std::nullopt;
     const size_t group_argument = traced ? 9 : 7;
@@ -99,8 +100,10 @@ class Search {
                                : 1;
     std::string example = fmt::format("1x{}", sizes[1] * groups);
     for (size_t i = 2; i < sizes.size(); ++i) example += "x224";
+    std::vector<int64_t> known(sizes.size(), -1);
+    known[1] = sizes[1] * groups;
     return ShapeHint{fmt::format("{} dimensions, {} channels", sizes.size(), sizes[1] * groups),
-                     std::move(example)};
+                     std::move(example), std::move(known)};
   }
 
   // (module).forward(x, ): the search goes on inside, under the name that x has there.

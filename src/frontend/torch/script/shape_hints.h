@@ -9,8 +9,9 @@
 namespace ec::torch::script {
 
 struct ShapeHint {
-  std::string text;     // "4 dimensions, 3 channels"
-  std::string example;  // "1x3x224x224"
+  std::string text;            // "4 dimensions, 3 channels"
+  std::string example;         // "1x3x224x224"
+  std::vector<int64_t> sizes;  // as far as they are known; -1: open
 };
 
 // Follows the parameter to the first layer that takes it; nothing when that is none whose weights
