@@ -69,6 +69,7 @@ compare_tflite() {
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/stored_weights_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/statements_check.py --edgecompile "$program" || status=1
   if [ -d "${EC_SHARED_DATA:-../shared/data}" ]; then
     "$python" tests/interop/check_equals_compile.py --edgecompile "$program" || status=1
   else
