@@ -12,10 +12,10 @@
 #include "quantize/calibration/assumptions.h"
 #include "quantize/calibration/channels_last.h"
 #include "quantize/calibration/outliers.h"
+#include "quantize/measure/first_outputs.h"
 #include "quantize/strategy/predict.h"
 #include "quantize/trial/measurements.h"
 #include "report/convert.h"
-#include "runtime/executor.h"
 #include "support/budget.h"
 
 namespace ec {
@@ -76,35 +76,6 @@ Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model
   return used;
 }
 
-// Runs the first sample by itself, so that a model that never ends is told before calibration waits
-// for it. Every other error is left to the strategy, which says more; there are no outputs then.
-Result<std::vector<Value>> run_first_sample(const Compilation& c, const Graph& graph,
-                                            quantize::SampleSource& samples) {
-  const std::vector<Value> none;
-  if (samples.measurements() != nullptr && samples.measurements()->playing()) return none;
-  std::vector<TensorType> types;
-  for (const Tensor* input : graph.inputs()) {
-    if (!input->type().is_static()) return none;
-    types.emplace_back(input->dtype(), *input->shape());
-  }
-  if (samples.size() == 0) return none;
-  const Result<std::vector<Value>> sample = samples.read(0);
-  if (!sample) return none;
-  std::vector<ConstView> views;
-  for (const Value& value : *sample) views.push_back(value.view());
-  Budget budget(run_limits(c.options()));
-  const BudgetScope scope(budget);
-  auto executor = Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(1));
-  const auto is_limit = [](const Error& error) {
-    return is_stop(error.code()) || error.code() == Code::OutOfMemory;
-  };
-  if (!executor && is_limit(executor.error())) return std::move(executor).error();
-  if (!executor) return none;
-  auto ran = (*executor)->run(views);
-  if (!ran && is_limit(ran.error())) return std::move(ran).error();
-  return ran ? std::move(*ran) : none;
-}
-
 // What the data is taken for, where nobody said it.
 void warn_of_assumptions(const Compilation& c, const CompiledModel& model,
                          const CalibrationData& data, const quantize::QuantizeRequest& request,
@@ -139,7 +110,10 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   if (strategy.samples != quantize::SampleUse::Unused && given) {
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();
-    EC_TRY(const std::vector<Value> outputs, run_first_sample(c, *model.graph, *data.samples));
+    Budget budget(run_limits(c.options()));
+    std::optional<BudgetScope> scope(std::in_place, budget);
+    EC_TRY(const std::vector<Value> outputs, quantize::first_outputs(*model.graph, *data.samples));
+    scope.reset();
     warn_of_assumptions(c, model, data, request, inputs,
                         quantize::finds_objects(model.graph->output_names(), outputs, inputs,
                                                 request.preprocessing));

@@ -1,0 +1,33 @@
+#include "quantize/measure/first_outputs.h"
+
+#include "quantize/trial/measurements.h"
+#include "runtime/executor.h"
+#include "support/budget.h"
+
+namespace ec::quantize {
+
+Result<std::vector<Value>> first_outputs(const Graph& graph, SampleSource& samples) {
+  const std::vector<Value> none;
+  if (samples.measurements() != nullptr && samples.measurements()->playing()) return none;
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) {
+    if (!input->type().is_static()) return none;
+    types.emplace_back(input->dtype(), *input->shape());
+  }
+  if (samples.size() == 0) return none;
+  const Result<std::vector<Value>> sample = samples.read(0);
+  if (!sample) return none;
+  std::vector<ConstView> views;
+  for (const Value& value : *sample) views.push_back(value.view());
+  auto executor = Executor::create(graph, types, {}, std::make_shared<kernels::ThreadPool>(1));
+  const auto is_limit = [](const Error& error) {
+    return is_stop(error.code()) || error.code() == Code::OutOfMemory;
+  };
+  if (!executor && is_limit(executor.error())) return std::move(executor).error();
+  if (!executor) return none;
+  auto ran = (*executor)->run(views);
+  if (!ran && is_limit(ran.error())) return std::move(ran).error();
+  return ran ? std::move(*ran) : none;
+}
+
+}  // namespace ec::quantize

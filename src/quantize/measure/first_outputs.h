@@ -1,0 +1,14 @@
+// The outputs of one run before anything is measured.
+#pragma once
+
+#include "ir/graph.h"
+#include "quantize/calibration/sample_source.h"
+
+namespace ec::quantize {
+
+// Runs the first sample by itself, so that a model that never ends is told before calibration waits
+// for it: the errors are those of limits. Every other one is left to the strategy, which says more;
+// there are no outputs then.
+Result<std::vector<Value>> first_outputs(const Graph& graph, SampleSource& samples);
+
+}  // namespace ec::quantize
