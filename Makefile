@@ -8,6 +8,8 @@ MODELS ?= 1000000
 SEED ?= 1
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
+# Directly below the sources, where the compiler cache works.
+MODEL_BUILD := build-models
 PYTHON ?= python3
 FILES ?= $(shell git ls-files 'src/*.cpp' 'tools/*.cpp')
 
@@ -62,12 +64,12 @@ fuzz: ## fuzz every reader and the op table for SECONDS each, or with RUNS input
 	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(RUNS)
 
-fuzz-models: ## MODELS models from the op table under ASan and UBSan; the figures by op go to build/sanitize/models.json
+fuzz-models: ## MODELS models from the op table under ASan and UBSan, from SEED on; figures by op are added to build-models/models.json
 	@scripts/install-packages build test
-	@mkdir -p $(BUILD)/sanitize
-	@$(call configure,$(BUILD)/sanitize,Release,-DEC_TESTS=ON -DEC_SANITIZE=ON -DBUILD_SHARED_LIBS=OFF)
-	@cmake --build $(BUILD)/sanitize -j $(JOBS) --target op_fuzzer
-	@$(BUILD)/sanitize/tests/fuzz/op/op_fuzzer --seed $(SEED) --count $(MODELS) --jobs $(JOBS) --report $(BUILD)/sanitize/models.json
+	@mkdir -p $(MODEL_BUILD)
+	@$(call configure,$(MODEL_BUILD),Release,-DEC_TESTS=ON -DEC_SANITIZE=ON -DEC_SANITIZE_ARITHMETIC=ON -DBUILD_SHARED_LIBS=OFF)
+	@cmake --build $(MODEL_BUILD) -j $(JOBS) --target op_fuzzer
+	@$(MODEL_BUILD)/tests/fuzz/op/op_fuzzer --seed $(SEED) --count $(MODELS) --jobs $(JOBS) --report $(MODEL_BUILD)/models.json
 
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-packages build test
@@ -107,4 +109,4 @@ install: ## install the tool, the library and its headers below PREFIX
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove everything built
-	rm -rf $(BUILD) build-wheel
+	rm -rf $(BUILD) build-wheel $(MODEL_BUILD)

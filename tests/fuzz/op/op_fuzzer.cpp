@@ -4,6 +4,9 @@
 //             [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
 //   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--print]
 //
+// A report that is there gets the figures added: a campaign is many runs, each from the seed that
+// the last one named. Ctrl-C ends a run with its report.
+//
 // A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
 // debugger, and prints it as text.
 #include <fmt/format.h>
@@ -31,8 +34,10 @@
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   // Memory that is refused is an error which the program tells. Workers end without cleaning up.
-  return "allocator_may_return_null=1:max_allocation_size_mb=4096:quarantine_size_mb=16:detect_"
-         "leaks=0";
+  // A seed shows its model again at any time: short stacks of allocations and a small quarantine
+  // cost less than they tell.
+  return "allocator_may_return_null=1:max_allocation_size_mb=4096:detect_leaks=0:"
+         "quarantine_size_mb=8:thread_local_quarantine_size_kb=256:malloc_context_size=4";
 }
 #endif
 
@@ -133,12 +138,16 @@ std::string signature(const SeedFind& find) {
   return text;
 }
 
-nlohmann::json as_json(const RunFigures& figures) {
+nlohmann::json as_json(const RunFigures& figures, uint64_t seed) {
   nlohmann::json json = {
       {"models", figures.models}, {"seconds", figures.seconds}, {"restarts", figures.restarts}};
+  json["runs"] = {{{"seed", seed}, {"next_seed", figures.next_seed}}};
   for (size_t i = 0; i < 4; ++i) json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
   for (const auto& [name, op] : figures.by_op)
     json["ops"][name] = {{"models", op.models}, {"tried", op.tried}, {"taken", op.taken}};
+  for (const auto& [name, op] : figures.by_operator)
+    json["onnx_operators"][name] = {{"files", op.files}, {"read", op.read}};
+  json["stages"] = figures.by_stage;
   json["finds"] = nlohmann::json::array();
   for (const SeedFind& find : figures.finds)
     json["finds"].push_back({{"seed", find.seed},
@@ -149,11 +158,33 @@ nlohmann::json as_json(const RunFigures& figures) {
   return json;
 }
 
+// Numbers are summed, lists joined.
+void add(nlohmann::json& total, const nlohmann::json& more) {
+  if (more.is_object()) {
+    for (const auto& [name, value] : more.items()) add(total[name], value);
+  } else if (more.is_array()) {
+    for (const auto& value : more) total.push_back(value);
+  } else if (more.is_number_integer()) {
+    total = total.is_null() ? more : nlohmann::json(total.get<int64_t>() + more.get<int64_t>());
+  } else {
+    total = total.is_null() ? more : nlohmann::json(total.get<double>() + more.get<double>());
+  }
+}
+
+// A campaign takes several runs: the figures are added to those of the runs before.
+void write_report(const std::string& file, const nlohmann::json& run) {
+  nlohmann::json total = nlohmann::json::parse(std::ifstream(file), nullptr, false);
+  if (!total.is_object() || !total.contains("runs")) total = nlohmann::json::object();
+  add(total, run);
+  if (!total.contains("finds")) total["finds"] = nlohmann::json::array();
+  std::ofstream(file) << total.dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                      << "\n";
+}
+
 int run(const Arguments& arguments) {
   const RunFigures figures = run_models(arguments.run);
   if (!arguments.report.empty())
-    std::ofstream(arguments.report)
-        << as_json(figures).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    write_report(arguments.report, as_json(figures, arguments.run.seed));
   uint64_t tried = 0, taken = 0, without = 0;
   for (const auto& [name, op] : figures.by_op) {
     tried += op.tried;
@@ -162,11 +193,12 @@ int run(const Arguments& arguments) {
   }
   std::printf(
       "%llu models in %.1f s (%.0f a second); %llu of %llu operations legal; %llu ops never; %llu "
-      "restarts\n",
+      "restarts; next seed %llu\n",
       static_cast<unsigned long long>(figures.models), figures.seconds,
       static_cast<double>(figures.models) / figures.seconds, static_cast<unsigned long long>(taken),
       static_cast<unsigned long long>(tried), static_cast<unsigned long long>(without),
-      static_cast<unsigned long long>(figures.restarts));
+      static_cast<unsigned long long>(figures.restarts),
+      static_cast<unsigned long long>(figures.next_seed));
   std::map<std::string, std::pair<size_t, const SeedFind*>> groups;
   for (const SeedFind& find : figures.finds) {
     auto& [count, first] = groups[signature(find)];

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include <thread>
 
 #include "fuzz/allocation_meter.h"
+#include "fuzz/op/tally.h"
 #include "ops/op_def.h"
 
 namespace ec::fuzz {
@@ -32,6 +34,10 @@ constexpr int kMostJobs = 64;
 constexpr int kExitMemory = 77;
 constexpr double kWallSeconds = 120;  // for what waits instead of computing
 constexpr size_t kTextLimit = 600;
+constexpr std::string_view kFileWasRead = "verify file";  // the stage behind the import
+
+// Set by a signal: the run ends with its report.
+volatile std::sig_atomic_t stop_signal = 0;
 
 // What parent and workers share.
 struct Slot {
@@ -44,8 +50,10 @@ struct Slot {
 struct Shared {
   Slot slots[kMostJobs];
   std::atomic<bool> stop{false};
+  std::atomic<uint64_t> next{0};  // the first model that nobody took
   std::atomic<uint64_t> models{0};
   std::atomic<uint64_t> by_level[4] = {};
+  Tally stages, files, files_read;
   std::atomic<uint64_t> about[kMostOps] = {}, tried[kMostOps] = {}, taken[kMostOps] = {};
 };
 
@@ -75,17 +83,19 @@ std::string subject_of(const Model& model) {
 class Worker {
  public:
   Worker(const RunOptions& options, Shared& shared, int job, int pipe)
-      : options_(options), shared_(shared), slot_(shared.slots[job]), job_(job), pipe_(pipe) {
-    hooks_.begin = [this](std::string_view stage) { note(slot_.stage, stage); };
+      : options_(options), shared_(shared), slot_(shared.slots[job]), pipe_(pipe) {
+    hooks_.begin = [this](std::string_view stage) { begin(stage); };
     hooks_.found = [this](const Find& find) { report(find); };
   }
 
-  // Models of this job from `first` on; the seeds of a job are `jobs` apart.
-  [[noreturn]] void run(uint64_t first) {
+  // Takes models until none is left.
+  [[noreturn]] void run() {
     const Registry& registry = default_registry();
-    for (uint64_t i = first; i < options_.count && !shared_.stop;
-         i += static_cast<uint64_t>(options_.jobs))
+    while (!shared_.stop) {
+      const uint64_t i = shared_.next++;
+      if (i >= options_.count) break;
       run_model(registry, options_.seed + i);
+    }
     std::_Exit(0);
   }
 
@@ -94,6 +104,12 @@ class Worker {
     const size_t length = std::min(text.size(), sizeof where - 1);
     std::memcpy(where, text.data(), length);
     where[length] = 0;
+  }
+
+  void begin(std::string_view stage) {
+    note(slot_.stage, stage);
+    shared_.stages.add(stage);
+    if (stage == kFileWasRead) shared_.files_read.add(file_subject_);
   }
 
   void report(const Find& find) {
@@ -133,7 +149,11 @@ class Worker {
 
   void count(const Model& model) {
     ++shared_.by_level[static_cast<size_t>(model.level)];
-    if (model.graph == nullptr) return;
+    if (model.graph == nullptr) {
+      file_subject_ = model.file_subject;
+      shared_.files.add(file_subject_);
+      return;
+    }
     ++shared_.about[static_cast<size_t>(model.subject)];
     for (const OpKind kind : model.tried) ++shared_.tried[static_cast<size_t>(kind)];
     for (const OpKind kind : model.taken) ++shared_.taken[static_cast<size_t>(kind)];
@@ -142,8 +162,8 @@ class Worker {
   const RunOptions& options_;
   Shared& shared_;
   Slot& slot_;
-  [[maybe_unused]] int job_;
   int pipe_;
+  std::string file_subject_;
   StageHooks hooks_;
 };
 
@@ -191,14 +211,16 @@ class Pool {
   RunFigures run() {
     const auto start = Clock::now();
     default_registry();  // once, before the forks
-    for (int job = 0; job < options_.jobs; ++job) begin(job, static_cast<uint64_t>(job));
+    running_.resize(static_cast<size_t>(options_.jobs));
+    for (int job = 0; job < options_.jobs; ++job) begin(job);
     auto told = start;
     while (
         std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.pid > 0; })) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       read_finds();
       const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
-      if (options_.seconds > 0 && elapsed > options_.seconds) shared_->stop = true;
+      if ((options_.seconds > 0 && elapsed > options_.seconds) || stop_signal != 0)
+        shared_->stop = true;
       for (int job = 0; job < options_.jobs; ++job) watch(job);
       if (options_.verbose && Clock::now() - told > std::chrono::seconds(30)) {
         told = Clock::now();
@@ -209,6 +231,7 @@ class Pool {
     }
     read_finds();
     figures_.models = shared_->models;
+    figures_.next_seed = options_.seed + std::min(shared_->next.load(), options_.count);
     figures_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     for (size_t i = 0; i < 4; ++i) figures_.by_level[i] = shared_->by_level[i];
     for (const OpDef* def : all_ops()) {
@@ -216,6 +239,10 @@ class Pool {
       figures_.by_op[std::string(def->name)] = {shared_->about[i], shared_->tried[i],
                                                 shared_->taken[i]};
     }
+    figures_.by_stage = shared_->stages.figures();
+    const std::map<std::string, uint64_t> read = shared_->files_read.figures();
+    for (const auto& [name, files] : shared_->files.figures())
+      figures_.by_operator[name] = {files, read.contains(name) ? read.at(name) : 0};
     return std::move(figures_);
   }
 
@@ -225,20 +252,21 @@ class Pool {
     int words = -1;  // its standard error
   };
 
-  void begin(int job, uint64_t first) {
-    if (static_cast<size_t>(job) >= running_.size()) running_.resize(static_cast<size_t>(job) + 1);
+  void begin(int job) {
     Running& running = running_[static_cast<size_t>(job)];
     running = {};
-    if (first >= options_.count || shared_->stop) return;
+    if (shared_->next >= options_.count || shared_->stop) return;
     running.words = memfd_create("words", MFD_CLOEXEC);
     shared_->slots[job].wall_start_ms = wall_ms();
     shared_->slots[job].cpu_start = 0;
-    shared_->slots[job].seed = options_.seed + first;
     std::fflush(nullptr);
     running.pid = fork();
     if (running.pid == 0) {
       dup2(running.words, STDERR_FILENO);
-      Worker(options_, *shared_, job, pipe_[1]).run(first);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // Ctrl-C asks the whole group to end; a model that runs is finished.
+      std::signal(SIGINT, SIG_IGN);
+      Worker(options_, *shared_, job, pipe_[1]).run();
     }
   }
 
@@ -295,7 +323,7 @@ class Pool {
     running.pid = 0;
     if (finished) return;
     ++figures_.restarts;
-    begin(job, slot.seed - options_.seed + static_cast<uint64_t>(options_.jobs));
+    begin(job);
   }
 
   void add(SeedFind find) {
@@ -332,6 +360,10 @@ class Pool {
 
 }  // namespace
 
-RunFigures run_models(const RunOptions& options) { return Pool(options).run(); }
+RunFigures run_models(const RunOptions& options) {
+  for (const int number : {SIGINT, SIGTERM})
+    std::signal(number, [](int given) { stop_signal = given; });
+  return Pool(options).run();
+}
 
 }  // namespace ec::fuzz

@@ -36,15 +36,23 @@ struct OpFigures {
   uint64_t tried = 0, taken = 0;  // offered to inference, and accepted
 };
 
+struct OperatorFigures {
+  uint64_t files = 0, read = 0;  // files about this ONNX operator, and those that became a graph
+};
+
 struct RunFigures {
   uint64_t models = 0;
+  uint64_t next_seed = 0;  // all models before it ran: where another run goes on
   double seconds = 0;
   std::array<uint64_t, 4> by_level = {};
   std::map<std::string, OpFigures> by_op;
+  std::map<std::string, OperatorFigures> by_operator;
+  std::map<std::string, uint64_t> by_stage;  // how often it began
   uint64_t restarts = 0;
   std::vector<SeedFind> finds;
 };
 
+// Ends early, with its figures, on SIGINT and SIGTERM.
 RunFigures run_models(const RunOptions& options);
 
 }  // namespace ec::fuzz
