@@ -1,4 +1,6 @@
 // self-check: the files are read back and run against the graph on made-up inputs.
+#include <optional>
+
 #include "analysis/costs.h"
 #include "driver/phases.h"
 #include "limits/limits.h"
@@ -8,12 +10,22 @@
 namespace ec {
 namespace {
 
+// A value that an operation cannot take, and that only the folding of constants computed: a fault
+// of the model, which inference saw before the value was known.
+std::optional<Error> fault_of_values(const Graph& graph) {
+  for (Diagnostic& fault : verify(graph))
+    if (fault.code == Code::BadValue) return Error(std::move(fault));
+  return std::nullopt;
+}
+
 Status check_model(const Compilation& c, CompiledModel& model) {
   const std::string file = model.report.output.string();
   auto graphs = c.target()->read_back(model.job(c), *model.placed, *model.emitted);
-  if (!graphs)
+  if (!graphs) {
+    if (std::optional<Error> fault = fault_of_values(*model.graph)) return std::move(*fault);
     return self_check_failed("the written file cannot be read back: " + graphs.error().message())
         .file(file);
+  }
   model.read_back = std::move(*graphs);
   Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph))));
   const BudgetScope scope(budget);

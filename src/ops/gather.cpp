@@ -61,12 +61,26 @@ Status gather(KernelContext& ctx) {
 // --- gather_elements
 // ------------------------------------------------------------------------------
 
+// A few indices that are known: longer lists are left to the run.
+Status check_known_indices(InferContext& ctx, const Dim& size) {
+  const auto count = ctx.type(1).num_elements();
+  if (!size.is_static() || !count || *count > static_cast<int64_t>(kMaxRank)) return {};
+  const auto indices = ctx.int_values(1);
+  if (!indices) return {};
+  for (const int64_t index : *indices)
+    if (index < -size.size() || index >= size.size())
+      return ctx.bad_value("index " + std::to_string(index) + " is outside a dimension of size " +
+                           std::to_string(size.size()));
+  return {};
+}
+
 Status infer_gather_elements(InferContext& ctx) {
   const auto& x = ctx.shape(0);
   const auto& indices = ctx.shape(1);
   if (x && indices) {
     const int64_t axis = ctx.attrs<GatherAttrs>().axis;
     EC_CHECK_OK(require_within(ctx, *indices, *x, axis, "indices"));
+    EC_CHECK_OK(check_known_indices(ctx, (*x)[plain_axis(axis, x->rank())]));
   }
   ctx.set(0, ctx.dtype(0), indices);
   return {};

@@ -220,9 +220,11 @@ Result<std::optional<Shape>> broadcast_all(InferContext& ctx, size_t first, size
   return shape;
 }
 
+// Kernels for integers with parameters read each operand by its own type; all others read one type.
 Status check_same_type(InferContext& ctx, size_t count) {
+  const bool any = ctx.op().def().quantized != nullptr && carries_parameters(ctx);
   for (size_t i = 1; i < count; ++i)
-    if (ctx.dtype(i) != ctx.dtype(0) && !carries_parameters(ctx))
+    if (ctx.dtype(i) != ctx.dtype(0) && !any)
       return ctx.bad_type("operands have different element types: " + operand_text(ctx, 0) +
                           " and " + operand_text(ctx, i));
   return {};

@@ -45,10 +45,13 @@ Status infer_lstm_sequence(InferContext& ctx) {
   if (coupled != !ctx.has(kLstmRecurrentWeights + kInputGate) ||
       coupled != !ctx.has(kLstmBias + kInputGate))
     return ctx.bad_value("the input gate needs all of its weights and bias, or none");
+  const auto& attrs = ctx.attrs<LstmSequenceAttrs>();
+  if (attrs.intermediate_zero_points.size() != attrs.intermediate_scales.size())
+    return ctx.bad_value("intermediate_scales and intermediate_zero_points differ in length");
   const auto& x = ctx.shape(kLstmInput);
   if (x && x->rank() != 2 && x->rank() != 3)
     return ctx.bad_shape("input needs 2 or 3 dimensions, not " + operand_text(ctx, kLstmInput));
-  const bool time_major = ctx.attrs<LstmSequenceAttrs>().time_major;
+  const bool time_major = attrs.time_major;
   const Dim cells = dim_of(ctx, kLstmInputWeights + kForgetGate, 0);
   const Dim outputs = ctx.has(kLstmProjection) ? dim_of(ctx, kLstmProjection, 0) : cells;
   const size_t batch_axis = x && x->rank() == 3 && time_major ? 1 : 0;

@@ -171,6 +171,12 @@ int64_t column_major(std::span<const WindowDim> windows, int64_t source) {
   return out;
 }
 
+// The first not-a-number of a window is its maximum.
+template <class C>
+bool exceeds(C value, C best) {
+  return value > best || (value != value && best == best);
+}
+
 template <class C>
 void run_max_pool(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<PoolAttrs>();
@@ -187,7 +193,7 @@ void run_max_pool(KernelContext& ctx) {
       int64_t where = -1;
       for (const int64_t source : window.sources) {
         const C value = x[shape.in(plane, source)];
-        if (where >= 0 && !(value > best)) continue;
+        if (where >= 0 && !exceeds(value, best)) continue;
         best = value;
         where = source;
       }
@@ -288,7 +294,7 @@ Status reference_global_max_pool(KernelContext& ctx) {
     using C = decltype(type);
     run_global_pool<C>(ctx, [](int64_t count, auto&& value) {
       C best = count == 0 ? lowest<C>() : value(0);
-      for (int64_t i = 1; i < count; ++i) best = value(i) > best ? value(i) : best;
+      for (int64_t i = 1; i < count; ++i) best = exceeds(value(i), best) ? value(i) : best;
       return best;
     });
   });

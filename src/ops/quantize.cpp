@@ -359,7 +359,7 @@ Status infer_dequantize(InferContext& ctx) {
   if (!is_float(attrs.dtype))
     return ctx.bad_type(std::string(dtype_name(attrs.dtype)) + " is not a floating point type");
   if (ctx.has(1)) {
-    EC_CHECK_OK(check_scale_type(ctx));
+    EC_CHECK_OK(check_type(ctx, 1, kFloats));
     EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
     EC_CHECK_OK(check_zero_point(ctx, ctx.dtype(0)));
   }

@@ -126,10 +126,9 @@ Result<std::optional<Shape>> squeezed_shape(InferContext& ctx) {
   }
   EC_TRY(const auto list, known_list(ctx, 1, "axes"));
   if (!list) {
-    const auto count = ctx.type(1).num_elements();
-    if (!count || *count > static_cast<int64_t>(x->rank())) return std::optional<Shape>{};
-    return std::optional<Shape>(
-        Shape(std::vector<Dim>(x->rank() - static_cast<size_t>(*count), Dim::unknown())));
+    // Several may name one axis: the rank is known for one entry alone.
+    if (ctx.type(1).num_elements() != 1 || x->rank() == 0) return std::optional<Shape>{};
+    return std::optional<Shape>(Shape(std::vector<Dim>(x->rank() - 1, Dim::unknown())));
   }
   std::vector<bool> removed(x->rank(), false);
   for (const int64_t entry : *list) {

@@ -75,6 +75,12 @@ std::optional<CaptureStart> capture_start(const Operation* op) {
 constexpr size_t kMaxCopiedBytes = 4096;
 
 bool may_sink(const Operation* op, const Tensor* constant, size_t body_input) {
+  // A branch that cannot be run with its operands keeps general types: with the constant it would
+  // be no valid graph.
+  for (const auto& body : op->bodies())
+    if (const Tensor* input = body->inputs()[body_input];
+        !body->is_unused(input) && input->shape() != constant->shape())
+      return false;
   if (constant->raw_data().size() <= kMaxCopiedBytes) return true;
   size_t readers = constant->uses().size() - 1;
   for (const auto& body : op->bodies())

@@ -143,6 +143,14 @@ TEST(Binary, BroadcastForms) {
   }
 }
 
+TEST(ElementwiseBinary, ParametersDoNotMixWithFloats) {
+  // Max compares what is stored; an operand of another type is compared with nothing.
+  TensorType stored(DType::U8, Shape{2});
+  stored.quant = QuantParams{{0.5f}, {128}, -1};
+  expect_infer_error(OpKind::Max, {stored, typed(DType::F32, {2})}, {}, Code::TypeMismatch,
+                     "element types");
+}
+
 TEST(Where, Broadcast) {
   for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::U8, DType::Bool})
     expect_case({OpKind::Where,

@@ -35,6 +35,15 @@ TEST(Pool, ByHand) {
                pool({1}, {1}, {1, 1})});
 }
 
+TEST(Pool, NotANumberIsTheMaximum) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  expect_case({OpKind::MaxPool,
+               {f32({1, 1, 6}, {1, nan, nan, 4, 5, 6})},
+               {f32({1, 1, 3}, {nan, nan, 6}), i64({1, 1, 3}, {1, 2, 5})},
+               pool({2}, {2})});
+  expect_case({OpKind::GlobalMaxPool, {f32({1, 1, 3}, {1, nan, 4})}, {f32({1, 1, 1}, {nan})}});
+}
+
 TEST(Pool, OpenDimensionsFlow) {
   const Dim n = sym("N"), h = sym("H");
   expect_types(OpKind::MaxPool, {typed(DType::F32, {n, 3, h, 8})},

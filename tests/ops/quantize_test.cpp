@@ -177,6 +177,8 @@ TEST(Quantize, Inference) {
                      "quantised type");
   expect_infer_error(OpKind::Dequantize, {typed(DType::U8, {2}), one},
                      DequantizeAttrs{.dtype = DType::I8}, Code::TypeMismatch, "floating point");
+  expect_infer_error(OpKind::Dequantize, {typed(DType::I32, {}), typed(DType::I32, {})},
+                     DequantizeAttrs{}, Code::TypeMismatch, "i32");
 }
 
 TEST(DynamicQuantize, Range) {

@@ -50,6 +50,20 @@ TEST(LstmSequence, TwoSteps) {
   expect_case(c);
 }
 
+TEST(LstmSequence, IntermediateScalesHaveZeroPoints) {
+  std::vector<Known> operands;
+  for (const auto& operand : unit_lstm(f32({1, 2, 1}, {1, -2}))) {
+    if (operand)
+      operands.emplace_back(*operand);
+    else
+      operands.emplace_back(std::nullopt);
+  }
+  LstmSequenceAttrs attrs;
+  attrs.intermediate_scales = {0.5f, 0.25f};
+  attrs.intermediate_zero_points = {0};
+  expect_infer_error(OpKind::LstmSequence, operands, attrs, Code::BadValue, "differ in length");
+}
+
 TEST(LstmSequence, PeepholesTimeMajorAndOneStep) {
   Step s;
   s.advance(1.0, 0.5);

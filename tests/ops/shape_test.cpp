@@ -91,8 +91,11 @@ TEST(Squeeze, RemovesOnes) {
   expect_types(OpKind::Squeeze, {typed(DType::F32, {1, 3, 1, 2})}, {}, {"f32[3,2]"});
   expect_types(OpKind::Squeeze, {typed(DType::F32, {1, sym("N")})}, {}, {"f32[*]"});
   expect_types(OpKind::Squeeze, {typed(DType::F32, {sym("N"), 3}), i64({1}, {0})}, {}, {"f32[3]"});
+  expect_types(OpKind::Squeeze, {typed(DType::F32, {1, 3, 1}), typed(DType::I64, {1})}, {},
+               {"f32[?,?]"});
+  // Both may name one axis, which is removed once.
   expect_types(OpKind::Squeeze, {typed(DType::F32, {1, 3, 1}), typed(DType::I64, {2})}, {},
-               {"f32[?]"});
+               {"f32[*]"});
   expect_dims(OpKind::Squeeze, {Known::shape_tensor({sym("N")}), i64({1}, {0})}, {}, "[N]");
   expect_infer_error(OpKind::Squeeze, {typed(DType::F32, {2, 3}), i64({1}, {1})}, {},
                      Code::ShapeMismatch, "not 1");

@@ -15,6 +15,10 @@ Result<std::string> body(OpEmitter& e, size_t index, size_t formals, size_t firs
       inner.add_input(input, inner.new_name(input->name()));
     else
       inner.bind(input, e.in(first_capture + i - formals));
+    // A branch that cannot be run with its operands has general types; readers would refuse it.
+    const ec::Tensor* given = i < formals ? nullptr : e.op().input(first_capture + i - formals);
+    if (given != nullptr && given->shape() && !input->shape())
+      return e.fail("a nested graph cannot be run with its operands");
   }
   std::vector<std::string> outputs;
   for (const std::string& name : graph.output_names()) outputs.push_back(inner.new_name(name));

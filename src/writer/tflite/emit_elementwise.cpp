@@ -52,6 +52,16 @@ Status emit_div(OpEmitter& e) {
   return {};
 }
 
+Status emit_pow(OpEmitter& e) {
+  const DType dtype = e.dtype();
+  if ((dtype != DType::F32 && dtype != DType::I32) || e.input(1).dtype() != dtype)
+    return e.fail("powers of " + std::string(dtype_name(dtype)) + " by " +
+                  std::string(dtype_name(e.input(1).dtype())) + " have no kernel");
+  e.add(Op::POW, e.inputs(), e.outputs(),
+        options(BuiltinOptions::PowOptions, CreatePowOptions(e.fbb())));
+  return {};
+}
+
 // floor_mod has the divisor's sign.
 Status emit_mod(OpEmitter& e) {
   if (e.attrs<ModAttrs>().fmod) return e.fail("the remainder with the dividend's sign");
@@ -192,6 +202,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::Mul, emit_mul},
     {OpKind::Div, emit_div},
     {OpKind::Mod, emit_mod},
+    {OpKind::Pow, emit_pow},
     {OpKind::Xor, emit_xor},
     {OpKind::Equal, emit_equal},
     {OpKind::BitShift, emit_bit_shift},
@@ -226,7 +237,6 @@ constexpr PlainRow kPlain[] = {
     {OpKind::SquaredDifference, Op::SQUARED_DIFFERENCE, BuiltinOptions::SquaredDifferenceOptions},
     {OpKind::FloorDiv, Op::FLOOR_DIV, BuiltinOptions::FloorDivOptions},
     {OpKind::Atan2, Op::ATAN2, BuiltinOptions::ATan2Options},
-    {OpKind::Pow, Op::POW, BuiltinOptions::PowOptions},
     {OpKind::Max, Op::MAXIMUM, BuiltinOptions::MaximumMinimumOptions},
     {OpKind::Min, Op::MINIMUM, BuiltinOptions::MaximumMinimumOptions},
     {OpKind::And, Op::LOGICAL_AND, BuiltinOptions::LogicalAndOptions},

@@ -1,4 +1,6 @@
 // Images: pooling, resizing, rearranging.
+#include <algorithm>
+
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/operands.h"
 #include "writer/tflite/padding.h"
@@ -8,7 +10,10 @@ namespace {
 
 using Op = BuiltinOperator;
 
-int32_t narrow(int64_t value) { return static_cast<int32_t>(value); }
+// Steps beyond the range lead out of every image, and so does the largest one.
+int32_t narrow(int64_t value) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+}
 
 Status emit_pool(OpEmitter& e) {
   const auto& attrs = e.attrs<PoolAttrs>();
@@ -85,10 +90,14 @@ Status emit_lrn(OpEmitter& e) {
   const auto& attrs = e.attrs<LrnAttrs>();
   if (attrs.layout != Layout::ChannelsLast || attrs.size % 2 == 0 || e.rank() != 4)
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
+  // Windows wider than the channels see them all; readers take a radius of a sane size.
+  int64_t radius = attrs.size / 2;
+  if (const Dim& channels = (*e.input(0).shape())[3]; channels.is_static())
+    radius = std::min(radius, channels.size());
   e.add(Op::LOCAL_RESPONSE_NORMALIZATION, {e.in(0)}, {e.out()},
         options(BuiltinOptions::LocalResponseNormalizationOptions,
                 CreateLocalResponseNormalizationOptions(
-                    e.fbb(), narrow(attrs.size / 2), attrs.bias,
+                    e.fbb(), narrow(radius), attrs.bias,
                     attrs.alpha / static_cast<float>(attrs.size), attrs.beta)));
   return {};
 }

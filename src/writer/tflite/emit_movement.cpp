@@ -25,7 +25,9 @@ Status emit_reshape(OpEmitter& e) {
     e.add(Op::RESHAPE, {e.in(0), target}, {e.out()});
     return {};
   }
-  if (!shape || open > 1) return e.require_static(*e.op().output());
+  // Beside an empty dimension -1 could stand for any size.
+  const bool is_empty = std::ranges::find(sizes, 0) != sizes.end();
+  if (!shape || open > 1 || (open == 1 && is_empty)) return e.require_static(*e.op().output());
   // A shape without dimensions would be a constant without elements, which runtimes take for a
   // tensor that is not there yet.
   if (sizes.empty()) {

@@ -102,6 +102,7 @@ bool along_last(const OpEmitter& e) {
 
 Status emit_softmax(OpEmitter& e) {
   if (!along_last(e)) return e.fail("along another than the last dimension");
+  if (is_integer(e.dtype()) && !e.input(0).type().quant) return e.fail("integers without a scale");
   e.add(Op::SOFTMAX, {e.in(0)}, {e.out()},
         options(BuiltinOptions::SoftmaxOptions, CreateSoftmaxOptions(e.fbb(), 1.0f)));
   return {};

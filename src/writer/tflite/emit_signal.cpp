@@ -110,6 +110,7 @@ Status emit_spectral_subtraction(OpEmitter& e) {
 }
 
 Status emit_framer(OpEmitter& e) {
+  EC_CHECK_OK(e.require_static(e.input(0)));
   const auto& attrs = e.attrs<SignalFramerAttrs>();
   EC_CHECK_OK(need_start(e, 1, 0));
   EC_CHECK_OK(need_start(e, 2, attrs.prefill ? attrs.frame_size - attrs.frame_step : 0));
@@ -121,6 +122,7 @@ Status emit_framer(OpEmitter& e) {
 }
 
 Status emit_stacker(OpEmitter& e) {
+  EC_CHECK_OK(e.require_static(e.input(0)));
   const auto& attrs = e.attrs<SignalStackerAttrs>();
   EC_CHECK_OK(need_start(e, 1, 0));
   EC_CHECK_OK(need_start(e, 2, -1));
@@ -134,6 +136,7 @@ Status emit_stacker(OpEmitter& e) {
 }
 
 Status emit_delay(OpEmitter& e) {
+  EC_CHECK_OK(e.require_static(e.input(0)));
   EC_CHECK_OK(need_start(e, 1, 0));
   e.add_custom("SignalDelay",
                int_options({{"delay_length", e.attrs<SignalDelayAttrs>().delay_length}}), 1, 1);
@@ -141,6 +144,7 @@ Status emit_delay(OpEmitter& e) {
 }
 
 Status emit_overlap_add(OpEmitter& e) {
+  EC_CHECK_OK(e.require_static(e.input(0)));
   EC_CHECK_OK(need_start(e, 1, 0));
   e.add_custom("SignalOverlapAdd",
                int_options({{"T", type_number(e)},

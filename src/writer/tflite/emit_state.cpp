@@ -148,7 +148,8 @@ Status emit_initial_states(GraphEmitter& graph, std::span<Operation* const> orde
     GraphRecord& record = model.graph(index);
     const auto value = static_cast<int32_t>(record.tensors.size());
     record.tensors.push_back(
-        {initial.name(), initial.type(), model.add_buffer(initial.raw_data().aligned())});
+        {initial.name(), initial.type(),
+         model.add_buffer(packed(initial.raw_data().aligned(), initial.dtype()))});
     add_assignment(model, index, handle, value);
   }
   OperatorRecord call;

@@ -11,7 +11,10 @@ namespace {
 
 using Op = BuiltinOperator;
 
-int32_t narrow(int64_t value) { return static_cast<int32_t>(value); }
+// Steps beyond the range lead out of every image, and so does the largest one.
+int32_t narrow(int64_t value) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+}
 
 // An activation of the operation itself, or one that follows it.
 struct Target {
@@ -158,6 +161,9 @@ Status emit_conv_transpose(OpEmitter& e) {
 
 Status emit_fully_connected(OpEmitter& e, const Target& target, bool asymmetric) {
   const bool keep = e.rank() > 2;
+  // Readers count rows by the columns of the weights.
+  if (const auto& weights = e.input(1).shape(); weights && (*weights)[1] == Dim(0))
+    return e.fail("weights without elements");
   std::vector<int32_t> inputs{e.in(0), e.in(1)};
   if (e.has(2)) inputs.push_back(e.in(2));
   const TensorType bias = bias_type(e, 2);

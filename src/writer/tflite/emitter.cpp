@@ -10,9 +10,7 @@
 #include "writer/tflite/operands.h"
 
 namespace ec::tflite {
-namespace {
 
-// Two (four) elements per byte, the first in the low bits.
 Blob packed(const Blob& data, DType dtype) {
   const int bits = bit_width(dtype);
   if (bits >= 8) return data;
@@ -24,6 +22,8 @@ Blob packed(const Blob& data, DType dtype) {
                                      << (i % per_byte * static_cast<size_t>(bits)));
   return Blob::copy_of(std::span<const std::byte>(bytes));
 }
+
+namespace {
 
 bool is_pool(OpKind kind) { return kind == OpKind::MaxPool || kind == OpKind::AvgPool; }
 
@@ -269,7 +269,8 @@ int32_t GraphEmitter::copy_of(const ec::Tensor& original, const std::string& nam
       sizes.push_back(dim.is_static() ? static_cast<int32_t>(dim.size()) : -1);
       open += dim.is_static() ? 0 : 1;
     }
-  if (open > 1) return index;
+  // Beside an empty dimension -1 could stand for any size.
+  if (open > 1 || (open == 1 && std::ranges::find(sizes, 0) != sizes.end())) return index;
   OperatorRecord copy;
   copy.source = original.producer() != nullptr ? source_name(*original.producer()) : name;
   copy.outputs = {add_tensor(original.name() + "_copy", original.type())};

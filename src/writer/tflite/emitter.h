@@ -15,6 +15,9 @@
 
 namespace ec::tflite {
 
+// As files store elements of 4 and 2 bits: the first of a byte in the low bits.
+Blob packed(const Blob& data, DType dtype);
+
 template <class T>
 Options options(BuiltinOptions type, flatbuffers::Offset<T> offset) {
   return {type, offset.Union()};

@@ -1,5 +1,7 @@
 // Functions and arithmetic that TFLite lacks, as formulas of what it has.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "backend/tflite/passes/rules.h"
@@ -131,12 +133,41 @@ Result<bool> widen(Rewriter& r, Operation* op) {
   return p.replace(result == DType::Bool ? y : p.cast(y, result));
 }
 
-// Base and exponent of one type, which is f32 or i32.
+// x to a constant whole power as products: exact in every type of integers.
+Result<bool> expand_whole_pow(Rewriter& r, Operation* op) {
+  constexpr double kMostFactors = 63;
+  const WithScalar match = with_scalar(op);
+  if (!match || match.x != op->input(0) || !is_plain(op) || !is_integer(match.x->dtype()))
+    return false;
+  if (!(match.value >= 0 && match.value <= kMostFactors) || match.value != std::floor(match.value))
+    return false;
+  Replacement p(r, op);
+  if (match.value == 0) return p.replace(p.add(p.mul(match.x, 0.0), 1));
+  Tensor *result = nullptr, *square = match.x;
+  for (auto left = static_cast<int>(match.value); left > 0; left >>= 1) {
+    if (left & 1) result = result == nullptr ? square : p.mul(result, square);
+    if (left > 1) square = p.mul(square, square);
+  }
+  return p.replace(result);
+}
+
+bool fits_i32(const Tensor* tensor) {
+  const DType dtype = tensor->dtype();
+  if (is_integer(dtype) && (bit_width(dtype) < 32 || dtype == DType::I32)) return true;
+  const auto values = int_values(tensor);
+  return values && std::all_of(values->begin(), values->end(), [](int64_t value) {
+           return value >= INT32_MIN && value <= INT32_MAX;
+         });
+}
+
+// Base and exponent of one type, which is f32 or i32. The low bits of a power are those of the
+// power of the low bits: i32 serves all integers that are no wider. f32 would round them.
 Result<bool> unite_pow(Rewriter& r, Operation* op) {
   const DType base = op->input(0)->dtype(), exponent = op->input(1)->dtype();
-  const DType wanted = is_float(base) || is_float(exponent) ? DType::F32 : DType::I32;
+  const DType wanted = is_float(base) ? DType::F32 : DType::I32;
   if (!is_plain(op) || (base == wanted && exponent == wanted)) return false;
   if (base == DType::F64 || exponent == DType::F64) return false;
+  if (wanted == DType::I32 && (bit_width(base) > 32 || !fits_i32(op->input(1)))) return false;
   Replacement p(r, op);
   Tensor* a = p.cast(op->input(0), wanted);
   Tensor* b = p.cast(op->input(1), wanted);
@@ -181,6 +212,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::LessOrEqual, widen, "narrow integers"},
     {OpKind::Greater, widen, "narrow integers"},
     {OpKind::GreaterOrEqual, widen, "narrow integers"},
+    {OpKind::Pow, expand_whole_pow, "functions"},
     {OpKind::Pow, unite_pow, "functions"},
     {OpKind::Pow, expand_pow, "functions"},
 };

@@ -30,19 +30,24 @@ Tensor* repeated_heads(Replacement& p, Tensor* x, int64_t heads) {
   return p.gather(x, indices, 1);
 }
 
-// 0 where query i may look at key j, else kMasked; null: everywhere.
+// 0 where query i may look at key j, else kMasked; null: everywhere. `has_blind`: a query may look
+// at none.
 Tensor* position_mask(Replacement& p, const AttentionAttrs& attrs, int64_t queries, int64_t keys,
-                      int64_t past) {
+                      int64_t past, bool& has_blind) {
   if (!attrs.causal && attrs.left_window < 0 && attrs.right_window < 0) return nullptr;
   std::vector<float> mask;
-  for (int64_t i = 0; i < queries; ++i)
+  for (int64_t i = 0; i < queries; ++i) {
+    bool sees = false;
     for (int64_t j = 0; j < keys; ++j) {
       const int64_t distance = j - (i + past);
       const bool seen = (!attrs.causal || distance <= 0) &&
                         (attrs.left_window < 0 || distance >= -attrs.left_window) &&
                         (attrs.right_window < 0 || distance <= attrs.right_window);
       mask.push_back(seen ? 0.0f : static_cast<float>(kMasked));
+      sees = sees || seen;
     }
+    has_blind = has_blind || !sees;
+  }
   return p.floats(Shape{queries, keys}, mask);
 }
 
@@ -96,17 +101,17 @@ Result<bool> expand_attention(Rewriter& r, Operation* op) {
     scores = p.mul(p.unary(OpKind::Tanh, p.mul(scores, 1.0 / cap)), cap);
   }
   Tensor* mask = op->input(kMask);
-  Tensor* positions = position_mask(p, attrs, queries[2], keys, past);
+  bool has_blind = false;
+  Tensor* positions = position_mask(p, attrs, queries[2], keys, past, has_blind);
   scores = with_mask(p, scores, mask);
   scores = with_mask(p, scores, positions);
   Tensor* weights = p.op(OpKind::Softmax, {scores}, AxisAttrs{.axis = 3});
-  // Masks of booleans may leave nothing to look at: such a row gives zeros.
-  if (mask != nullptr && mask->dtype() == DType::Bool) {
-    weights = p.mul(weights, p.cast(mask, DType::F32));
-    if (positions != nullptr && p.ok())
-      weights = p.mul(weights,
-                      p.cast(p.op(OpKind::Equal, {positions, p.number(positions, 0)}), DType::F32));
-  }
+  // Masks of booleans and windows may leave nothing to look at: such a row gives zeros.
+  const bool chooses = mask != nullptr && mask->dtype() == DType::Bool;
+  if (chooses) weights = p.mul(weights, p.cast(mask, DType::F32));
+  if ((chooses || has_blind) && positions != nullptr && p.ok())
+    weights = p.mul(weights,
+                    p.cast(p.op(OpKind::Equal, {positions, p.number(positions, 0)}), DType::F32));
   Tensor* y = p.op(OpKind::MatMul, {weights, v}, MatMulAttrs{});
   if (rank_of(op->input(kQ)) == 3) {
     y = p.transpose(y, {0, 2, 1, 3});

@@ -3,6 +3,7 @@
 // kind.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/tables.h"
@@ -53,10 +54,14 @@ Tensor* sums_into_zeros(Replacement& p, Rewriter& r, Tensor* indices, Tensor* up
 
 // Whether two updates may have one index: a sum adds them all, no other operator of the file format
 // handles that. Without a reduction ONNX requires the indices to differ.
-bool may_repeat(const Tensor* indices, size_t row, Reduction reduction) {
+bool may_repeat(const Tensor* indices, std::span<const int64_t> sizes, Reduction reduction) {
   if (reduction == Reduction::Add) return false;
-  const auto values = int_values(indices);
+  auto values = int_values(indices);
   if (!values) return reduction != Reduction::None;
+  const size_t row = sizes.size();
+  if (row == 0) return true;
+  for (size_t i = 0; i < values->size(); ++i)
+    if ((*values)[i] < 0) (*values)[i] += sizes[i % row];
   std::set<std::vector<int64_t>> seen;
   for (size_t i = 0; i + row <= values->size(); i += row)
     if (!seen.insert({values->begin() + static_cast<std::ptrdiff_t>(i),
@@ -93,9 +98,9 @@ Result<bool> expand_scatter_nd(Rewriter& r, Operation* op) {
   if (!has_kernel(op->output()->dtype())) return false;
   const auto row = static_cast<size_t>(index->back());
   const bool is_ready = reduction == Reduction::Add && op->input(1)->dtype() == DType::I32;
-  if (is_ready || may_repeat(op->input(1), row, reduction)) return false;
-  Replacement p(r, op);
   const std::vector<int64_t> sizes(shape->begin(), shape->begin() + static_cast<int64_t>(row));
+  if (is_ready || may_repeat(op->input(1), sizes, reduction)) return false;
+  Replacement p(r, op);
   Tensor* indices = from_begin(p, p.cast(op->input(1), DType::I32),
                                i32_constant(r, Shape{static_cast<int64_t>(row)}, sizes));
   Tensor* x = op->input(0);
