@@ -56,18 +56,20 @@ Tensor* sums_into_zeros(Replacement& p, Rewriter& r, Tensor* indices, Tensor* up
 // handles that. Without a reduction ONNX requires the indices to differ.
 bool may_repeat(const Tensor* indices, std::span<const int64_t> sizes, Reduction reduction) {
   if (reduction == Reduction::Add) return false;
-  auto values = int_values(indices);
+  const auto values = int_values(indices);
   if (!values) return reduction != Reduction::None;
   const size_t row = sizes.size();
   if (row == 0) return true;
-  for (size_t i = 0; i < values->size(); ++i)
-    if ((*values)[i] < 0) (*values)[i] += sizes[i % row];
   std::set<std::vector<int64_t>> seen;
-  for (size_t i = 0; i + row <= values->size(); i += row)
-    if (!seen.insert({values->begin() + static_cast<std::ptrdiff_t>(i),
-                      values->begin() + static_cast<std::ptrdiff_t>(i + row)})
-             .second)
-      return true;
+  for (size_t i = 0; i + row <= values->size(); i += row) {
+    std::vector<int64_t> place;
+    place.reserve(row);
+    for (size_t d = 0; d < row; ++d) {
+      const int64_t index = (*values)[i + d];
+      place.push_back(index < 0 ? index + sizes[d] : index);
+    }
+    if (!seen.insert(std::move(place)).second) return true;
+  }
   return false;
 }
 
