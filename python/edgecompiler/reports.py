@@ -312,7 +312,7 @@ class QuantizationReport(TypedDict):
     target: str  # whose rules it followed
     method: str  # how ranges were found
     io_type: str  # element type of inputs and outputs
-    preprocessing: str  # how images became inputs
+    preprocessing: str  # how images became inputs; empty where the samples were none
     calibration_samples: int  # that ranges were measured on (exact)
     integer_operations: int  # operations on integers (exact)
     float_operations: int  # operations on real numbers that stay in floating point (exact)

@@ -240,7 +240,8 @@ struct Description<QuantizationReport> {
     v(Field("target", "whose rules it followed"), r.target);
     v(Field("method", "how ranges were found"), r.method);
     v(Field("io_type", "element type of inputs and outputs"), r.io_type);
-    v(Field("preprocessing", "how images became inputs"), r.preprocessing);
+    v(Field("preprocessing", "how images became inputs; empty where the samples were none"),
+      r.preprocessing);
     v(Field("calibration_samples", "that ranges were measured on").count().exact(),
       r.calibration_samples);
     v(Field("integer_operations", "operations on integers").count().exact(), r.integer_operations);

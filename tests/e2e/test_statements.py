@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import struct
 import sys
 import unittest
 
 import flat_builder
 import onnx_builder as onnx
+import sample_files as files
 from harness import Case
 from statement_walk import SOURCE, Source, Walk
 
@@ -155,6 +157,20 @@ class Statements(Case):
         plain = self.good("check", path, "-t", "coral", "-q", "none", "--json").result
         self.assertNotIn("predicted_form", plain)
         self.assertEqual(plain["native"], 0)
+
+    def test_preprocessing_is_recorded_where_there_was_some(self):
+        self.write("m.onnx", onnx.conv_model())
+        self.write("pictures.npy", files.npy((16, 3, 8, 8), struct.pack("<3072f", *((i % 17) / 17 for i in range(3072)))))
+        (self.dir / "pictures").mkdir()
+        for i in range(16):
+            self.write(f"pictures/{i:02}.ppm", files.ppm(i))
+        for data, recorded in (("pictures.npy", False), ("pictures", True)):
+            for statistics in (("--calibration-data", data, "--save-statistics", "s.json"), ("--statistics", "s.json")):
+                with self.subTest(data=data, statistics=statistics):
+                    done = self.good("m.onnx", "-t", "tflite", "-q", "ptq", *statistics, "--dim", "batch=1", "-o", "q.tflite", "--json").result
+                    held = Source(self.dir / "q.tflite").metadata
+                    self.assertEqual(bool(done["quantization"]["preprocessing"]), recorded)
+                    self.assertEqual(held.get("preprocessing", b"").decode().rstrip("\0"), done["quantization"]["preprocessing"])
 
     def test_tables_fit_the_terminal(self):
         path = self.write("unknown.onnx", unknown_op_model())

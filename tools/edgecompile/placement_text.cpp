@@ -75,6 +75,27 @@ std::string compiler_text(const DeviceCompilerReport& report) {
          report_table(report.differences, {"op", "status", "predicted", "compiled"});
 }
 
+// "MatMul '/qkv/MatMul' as a 1x1 convolution", and how many more there are of the same kind.
+std::string rewrites_text(const std::vector<std::string>& rewrites) {
+  std::vector<std::pair<const std::string*, size_t>> groups;
+  std::map<std::string, size_t> by_kind;
+  for (const std::string& rewrite : rewrites) {
+    const size_t open = rewrite.find('\''), close = rewrite.rfind('\'');
+    const std::string kind =
+        open < close ? rewrite.substr(0, open) + rewrite.substr(close) : rewrite;
+    const auto [at, is_new] = by_kind.emplace(kind, groups.size());
+    if (is_new)
+      groups.emplace_back(&rewrite, 0);
+    else
+      ++groups[at->second].second;
+  }
+  std::string out;
+  for (const auto& [first, more] : groups)
+    out += fmt::format("  rewritten: {}{}\n", *first,
+                       more > 0 ? fmt::format(", and {} more", more) : std::string());
+  return out;
+}
+
 std::string placed_text(const PlacementReport& report) {
   const size_t all = report.operations.size();
   if (report.unsupported > 0)
@@ -105,8 +126,7 @@ std::string device_text(const PlacementReport& report) {
     out +=
         fmt::format("  cut by {} '{}': {}\n", cut.source_op, printable(cut.name, 60), cut.reason);
   }
-  for (const std::string& rewrite : report.rewrites)
-    out += fmt::format("  rewritten: {}\n", rewrite);
+  out += rewrites_text(report.rewrites);
   out += fmt::format(
       "  parameters {}: {} on chip, {} streamed at every run (estimated)\n"
       "  latency {}{}{}, between {} and {} (estimated, never measured)\n",

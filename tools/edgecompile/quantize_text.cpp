@@ -99,7 +99,8 @@ std::string operations_text(const QuantizationReport& report) {
       "  calibrated on {} samples ({}; {})\n",
       report.strategy, report.integer_operations,
       report.integer_operations + report.float_operations, report.io_type,
-      report.calibration_samples, report.method, report.preprocessing);
+      report.calibration_samples, report.method,
+      report.preprocessing.empty() ? "arrays as they are" : report.preprocessing);
   return out + methods_text(report);
 }
 

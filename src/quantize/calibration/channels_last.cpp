@@ -32,6 +32,7 @@ class ChannelsLastSource final : public SampleSource {
       : source_(source), transposed_(std::move(transposed)) {}
   size_t size() const override { return source_.size(); }
   std::string name(size_t index) const override { return source_.name(index); }
+  bool holds_images() const override { return source_.holds_images(); }
   Result<std::vector<Value>> read(size_t index) override {
     EC_TRY(std::vector<Value> values, source_.read(index));
     for (size_t i = 0; i < values.size(); ++i)

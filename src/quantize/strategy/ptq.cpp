@@ -30,7 +30,7 @@ void describe_in_metadata(QuantizeContext& context) {
       fmt::format("{} {}, {} calibration of {} samples", report.strategy,
                   context.strategy.wide_activations ? "int16 activations, int8 weights" : "int8",
                   report.method, report.calibration_samples);
-  metadata["preprocessing"] = report.preprocessing;
+  if (!report.preprocessing.empty()) metadata["preprocessing"] = report.preprocessing;
 }
 
 }  // namespace
@@ -51,7 +51,9 @@ Status begin(QuantizeContext& context) {
     return Error(Code::Usage, fmt::format("no calibration method '{}'", printable(request.method)))
         .hint("known: " + observer_method_names());
   context.report().method = context.method->name;
-  context.report().preprocessing = request.preprocessing.text();
+  // Arrays are taken as they are.
+  if (request.samples->holds_images())
+    context.report().preprocessing = request.preprocessing.text();
   context.plan_options.width = wide ? Width::Wide : Width::Narrow;
   context.plan_options.weights_per_tensor = request.weights_per_tensor;
   context.plan_options.pixel_input = request.pixel_input;

@@ -18,7 +18,8 @@ Status begin(QuantizeContext& context, bool supported, std::string_view what) {
   EC_CHECK_OK(check_budget_without_samples(context));
   context.result.graph = context.graph->clone();
   context.report().method = "none needed";
-  context.report().preprocessing = request.preprocessing.text();
+  if (request.samples != nullptr && request.samples->holds_images())
+    context.report().preprocessing = request.preprocessing.text();
   return {};
 }
 

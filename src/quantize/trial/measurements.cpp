@@ -274,11 +274,15 @@ LayerWeights weights_from(const Json& json, const LayerWeights& before) {
 }
 
 // --- sources -------------------------------------------------------------------------------------
+// Kept beside the options that describe the data.
+const std::string kHoldsImages = "holds-images";
+
 class PlaybackSource final : public SampleSource {
  public:
   explicit PlaybackSource(Measurements& measurements) : measurements_(measurements) {}
   size_t size() const override { return measurements_.num_samples(); }
   std::string name(size_t index) const override { return fmt::format("sample {}", index); }
+  bool holds_images() const override { return measurements_.data_option(kHoldsImages) == "yes"; }
   Result<std::vector<Value>> read(size_t) override {
     return mismatch("the statistics do not hold what this quantisation measures");
   }
@@ -293,9 +297,11 @@ class RecordingSource final : public SampleSource {
   RecordingSource(SampleSource& source, Measurements& measurements)
       : source_(source), measurements_(measurements) {
     measurements.set_num_samples(source.size());
+    measurements.set_data_option(kHoldsImages, source.holds_images() ? "yes" : "no");
   }
   size_t size() const override { return source_.size(); }
   std::string name(size_t index) const override { return source_.name(index); }
+  bool holds_images() const override { return source_.holds_images(); }
   Result<std::vector<Value>> read(size_t index) override { return source_.read(index); }
   Measurements* measurements() override { return &measurements_; }
 
