@@ -33,7 +33,9 @@ Result<const Frontend*> choose_frontend(std::span<const Frontend* const> fronten
         .hint("give the model file itself");
   return Error(Code::UnknownFormat, "the content matches no known model format")
       .file(source.name())
-      .hint("give an ONNX, TFLite or PyTorch file; formats are told by content, not by extension");
+      .hint(
+          "give an ONNX, TFLite, TensorFlow or PyTorch model; formats are told by content, not by "
+          "extension");
 }
 
 }  // namespace ec

@@ -77,26 +77,6 @@ DetectedFormat describe_zip(std::string_view content) {
   return {"a ZIP archive", "unpack it and give the model file inside"};
 }
 
-// A frozen GraphDef is a list of NodeDefs in field 1, each with its name in field 1 and its
-// operator in field 2.
-bool looks_like_graph_def(std::string_view content) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(content[i]); };
-  if (content.size() < 8 || byte(0) != 0x0a) return false;
-  size_t at = 1;
-  while (at < content.size() && (byte(at) & 0x80) != 0) ++at;  // length of the node
-  ++at;
-  if (at + 2 >= content.size() || byte(at) != 0x0a) return false;
-  const size_t name = byte(at + 1);
-  at += 2 + name;
-  if (name == 0 || name > 127 || at + 2 >= content.size() || byte(at) != 0x12) return false;
-  const size_t op = byte(at + 1);
-  if (op == 0 || op > 64 || at + 2 + op > content.size()) return false;
-  const std::string_view text = content.substr(at + 2, op);
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
-
 bool looks_like_text(std::string_view content) {
   content = content.substr(0, 256);
   return !content.empty() && std::all_of(content.begin(), content.end(), [](char c) {
@@ -120,19 +100,11 @@ DetectedFormat describe_text(std::string_view content) {
 }  // namespace
 
 std::optional<DetectedFormat> describe_foreign_format(const ModelSource& source) {
-  if (source.is_directory() && source.has_member("saved_model.pb"))
-    return DetectedFormat{"a TensorFlow SavedModel",
-                          "convert it to ONNX with tf2onnx --saved-model"};
   const std::string_view content = text_of_bytes(source.bytes().bytes());
   if (has_bytes(content, 0, kZipStart)) return describe_zip(content);
   for (const Signature& s : kSignatures)
     if (has_bytes(content, s.offset, s.bytes))
       return DetectedFormat{std::string(s.name), std::string(s.hint)};
-  if (looks_like_graph_def(content))
-    return DetectedFormat{"a TensorFlow GraphDef", "convert it to ONNX with tf2onnx"};
-  if (std::filesystem::path(source.name()).filename() == "saved_model.pb")
-    return DetectedFormat{"a TensorFlow SavedModel",
-                          "convert it to ONNX with tf2onnx --saved-model"};
   if (looks_like_text(content)) return describe_text(content);
   return std::nullopt;
 }

@@ -54,8 +54,11 @@ class BadFiles(Case):
             self.write(name, content)
             self.assertIn(word.lower(), self.each_verb(7, "EC1005", name).err.lower())
         (self.dir / "saved").mkdir()
+        (self.dir / "moved").mkdir()
         self.write("saved/saved_model.pb", b"x")
-        self.assertIn("SavedModel", self.each_verb(7, "EC1005", "saved").err)
+        self.assertIn("protobuf", self.each_verb(7, "EC1006", "saved").err)
+        self.write("moved/saved_model.pb", b"\x08\x01\x12\x02")
+        self.assertIn("SavedModel", self.each_verb(7, "EC1005", "moved/saved_model.pb").err)
 
     def test_damaged_tflite(self):
         self.write("cut.onnx", b"\x1c\0\0\0TFL3" + b"\xff" * 64)

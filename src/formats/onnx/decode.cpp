@@ -3,7 +3,7 @@
 
 #include "formats/onnx/decode_parts.h"
 #include "formats/onnx/fields.h"
-#include "formats/onnx/wire.h"
+#include "formats/protobuf/wire.h"
 
 namespace ec::onnx {
 namespace {
@@ -164,15 +164,6 @@ Status reserve_graph(Bytes message, Graph& graph, Budget& budget) {
 }
 
 }  // namespace
-
-Status Budget::charge(size_t count, size_t bytes_each) {
-  if (count > left_ / bytes_each)
-    return Error(Code::TooLarge,
-                 "the file lists more elements than a model of its size can honestly have")
-        .hint("the file is damaged or was made to exhaust memory");
-  left_ -= count * bytes_each;
-  return {};
-}
 
 Result<Model> decode_model(Bytes message, Budget& budget) {
   return guarded([&]() -> Result<Model> {

@@ -2,25 +2,13 @@
 // format as CorruptFile; unknown fields are skipped, packed and unpacked lists are both read.
 #pragma once
 
-#include <cstddef>
-
 #include "formats/onnx/model.h"
+#include "formats/protobuf/budget.h"
 #include "support/result.h"
 
 namespace ec::onnx {
 
-// Memory that decoded structs may take. A field of two bytes can stand for a struct of a hundred,
-// so a hostile file must not decide.
-class Budget {
- public:
-  explicit Budget(size_t bytes) : left_(bytes) {}
-  // Room for structs next to a file of this size.
-  static Budget for_file(size_t file_size) { return Budget(file_size + (size_t{32} << 20)); }
-  Status charge(size_t count, size_t bytes_each);
-
- private:
-  size_t left_;
-};
+using wire::Budget;
 
 Result<Model> decode_model(Bytes message, Budget& budget);
 Result<Graph> decode_graph(Bytes message, Budget& budget);

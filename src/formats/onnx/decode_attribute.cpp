@@ -3,7 +3,7 @@
 
 #include "formats/onnx/decode_parts.h"
 #include "formats/onnx/fields.h"
-#include "formats/onnx/wire.h"
+#include "formats/protobuf/wire.h"
 
 namespace ec::onnx {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "formats/onnx/fields.h"
-#include "formats/onnx/wire.h"
+#include "formats/protobuf/wire.h"
 #include "support/strings.h"
 
 namespace ec::onnx {

@@ -1,6 +1,7 @@
 // SLICE and STRIDED_SLICE.
 #include <algorithm>
 
+#include "frontend/strided_slice.h"
 #include "frontend/tflite/table.h"
 
 namespace ec::tflite {
@@ -26,171 +27,14 @@ Status slice(OpContext& ctx) {
   return ctx.finish(OpKind::Slice, {ctx.in(0), starts, ends});
 }
 
-// What one entry of begin, end and strides means for the input's dimensions.
-struct Entry {
-  enum class Kind : uint8_t { Range, Index, NewAxis } kind = Kind::Range;
-  size_t number = 0;  // of begin, end and strides; SIZE_MAX: a whole dimension
-  int64_t axis = 0;   // of the input
-};
-
-class StridedSlice {
- public:
-  explicit StridedSlice(OpContext& ctx) : ctx_(ctx), options_(ctx.options<StridedSliceOptions>()) {}
-
-  Status convert() {
-    EC_TRY(const size_t entries, count_entries());
-    EC_TRY(const size_t rank, ctx_.rank());
-    EC_CHECK_OK(read_entries(entries, rank));
-    if (options_.offset()) return ctx_.unsupported("ends that are offsets are not supported");
-    const auto begin = known_ints(ctx_.in(1)), end = known_ints(ctx_.in(2));
-    EC_TRY(const std::vector<int64_t> strides, ctx_.need_ints(3, "strides"));
-    if (strides.size() != entries || (begin && begin->size() != entries) ||
-        (end && end->size() != entries))
-      return ctx_.fail(Code::ShapeMismatch, "begin, end and strides have different lengths");
-    EC_TRY(ec::Tensor * x,
-           begin && end ? slice_known(*begin, *end, strides) : slice_open(begin, end, strides));
-    return reshape(x);
-  }
-
- private:
-  bool has(int32_t mask, size_t entry) const { return entry < 31 && (mask >> entry & 1) != 0; }
-
-  Result<size_t> count_entries() const {
-    const auto count = ctx_.in(1)->type().num_elements();
-    if (!count || *count > 31)
-      return ctx_.fail(Code::DynamicShape, "the number of slices has to be known and small");
-    return static_cast<size_t>(*count);
-  }
-
-  Status read_entries(size_t entries, size_t rank) {
-    size_t used = 0;  // entries that take a dimension of the input
-    bool ellipsis = false;
-    for (size_t i = 0; i < entries; ++i) {
-      if (has(options_.ellipsis_mask(), i) && !ellipsis) {
-        ellipsis = true;
-      } else if (!has(options_.new_axis_mask(), i)) {
-        ++used;
-      }
-    }
-    if (used > rank)
-      return ctx_.fail(Code::ShapeMismatch, std::to_string(used) + " slices of an input of " +
-                                                std::to_string(rank) + " dimensions");
-    int64_t axis = 0;
-    ellipsis = false;
-    for (size_t i = 0; i < entries; ++i) {
-      if (has(options_.ellipsis_mask(), i) && !ellipsis) {
-        ellipsis = true;
-        for (size_t k = used; k < rank; ++k)
-          entries_.push_back({Entry::Kind::Range, SIZE_MAX, axis++});
-      } else if (has(options_.new_axis_mask(), i)) {
-        entries_.push_back({Entry::Kind::NewAxis, i, axis});
-      } else {
-        const bool index = has(options_.shrink_axis_mask(), i);
-        entries_.push_back({index ? Entry::Kind::Index : Entry::Kind::Range, i, axis++});
-      }
-    }
-    return {};
-  }
-
-  Result<ec::Tensor*> slice_known(const std::vector<int64_t>& begin,
-                                  const std::vector<int64_t>& end,
-                                  const std::vector<int64_t>& strides) {
-    std::vector<int64_t> starts, ends, axes, steps;
-    for (const Entry& entry : entries_) {
-      if (entry.kind == Entry::Kind::NewAxis || entry.number == SIZE_MAX) continue;
-      const size_t i = entry.number;
-      const bool back = strides[i] < 0;
-      int64_t from = has(options_.begin_mask(), i) ? (back ? INT64_MAX : 0) : begin[i];
-      int64_t to = has(options_.end_mask(), i) ? (back ? INT64_MIN : INT64_MAX) : end[i];
-      int64_t step = strides[i];
-      if (entry.kind == Entry::Kind::Index) {
-        from = begin[i];
-        to = from == -1 ? INT64_MAX : from + 1;
-        step = 1;
-      }
-      if (step == 0) return ctx_.fail(Code::BadValue, "a stride is 0");
-      if (from == 0 && to == INT64_MAX && step == 1) continue;
-      starts.push_back(from);
-      ends.push_back(to);
-      axes.push_back(entry.axis);
-      steps.push_back(step);
-    }
-    if (axes.empty()) return ctx_.in(0);
-    return ctx_.add(OpKind::Slice, {ctx_.in(0), ctx_.ints(starts), ctx_.ints(ends), ctx_.ints(axes),
-                                    ctx_.ints(steps)});
-  }
-
-  // Places that only a run tells: ranges, and indices with stride 1.
-  Result<ec::Tensor*> slice_open(const std::optional<std::vector<int64_t>>& begin,
-                                 const std::optional<std::vector<int64_t>>& end,
-                                 const std::vector<int64_t>& strides) {
-    std::vector<ec::Tensor*> starts, ends;
-    std::vector<int64_t> axes, steps;
-    for (const Entry& entry : entries_) {
-      if (entry.kind == Entry::Kind::NewAxis || entry.number == SIZE_MAX) continue;
-      const size_t i = entry.number;
-      const bool index = entry.kind == Entry::Kind::Index, back = strides[i] < 0;
-      if (strides[i] == 0) return ctx_.fail(Code::BadValue, "a stride is 0");
-      if (index && strides[i] != 1)
-        return ctx_.unsupported("strides other than 1 with an index that is not constant");
-      EC_TRY(ec::Tensor * from, has(options_.begin_mask(), i) && !index
-                                    ? Result<ec::Tensor*>(ctx_.ints({back ? INT64_MAX : 0}))
-                                    : place(1, begin, i));
-      ec::Tensor* to = nullptr;
-      if (index) {
-        EC_TRY(ec::Tensor * next, ctx_.add(OpKind::Add, {from, ctx_.ints({1})}));
-        // The last element counted from the end has nothing behind it.
-        EC_TRY(ec::Tensor * last, ctx_.add(OpKind::Equal, {next, ctx_.ints({0})}));
-        EC_TRY(to, ctx_.add(OpKind::Where, {last, ctx_.ints({INT64_MAX}), next}));
-      } else if (has(options_.end_mask(), i)) {
-        to = ctx_.ints({back ? INT64_MIN : INT64_MAX});
-      } else {
-        EC_TRY(to, place(2, end, i));
-      }
-      starts.push_back(from);
-      ends.push_back(to);
-      axes.push_back(entry.axis);
-      steps.push_back(strides[i]);
-    }
-    if (axes.empty()) return ctx_.in(0);
-    EC_TRY(ec::Tensor * all_starts, ctx_.add(OpKind::Concat, starts, AxisAttrs{}));
-    EC_TRY(ec::Tensor * all_ends, ctx_.add(OpKind::Concat, ends, AxisAttrs{}));
-    return ctx_.add(OpKind::Slice,
-                    {ctx_.in(0), all_starts, all_ends, ctx_.ints(axes), ctx_.ints(steps)});
-  }
-
-  Result<ec::Tensor*> place(size_t input, const std::optional<std::vector<int64_t>>& known,
-                            size_t i) {
-    if (known) return ctx_.ints({(*known)[i]});
-    EC_TRY(ec::Tensor * list, ctx_.cast(ctx_.in(input), DType::I64));
-    const auto at = static_cast<int64_t>(i);
-    return ctx_.add(OpKind::Slice, {list, ctx_.ints({at}), ctx_.ints({at + 1})});
-  }
-
-  // Dimensions that an index removes go, new ones come.
-  Status reshape(ec::Tensor* x) {
-    std::vector<int64_t> removed, added;
-    int64_t place = 0;
-    for (const Entry& entry : entries_) {
-      if (entry.kind == Entry::Kind::Index) removed.push_back(entry.axis);
-      if (entry.kind == Entry::Kind::NewAxis) added.push_back(place);
-      if (entry.kind != Entry::Kind::Index) ++place;
-    }
-    if (!removed.empty()) {
-      EC_TRY(x, ctx_.squeeze(x, removed));
-    }
-    if (!added.empty()) {
-      EC_TRY(x, ctx_.unsqueeze(x, added));
-    }
-    return ctx_.set(0, x);
-  }
-
-  OpContext& ctx_;
-  const StridedSliceOptions& options_;
-  std::vector<Entry> entries_;
-};
-
-Status strided_slice(OpContext& ctx) { return StridedSlice(ctx).convert(); }
+Status strided_slice(OpContext& ctx) {
+  const auto& options = ctx.options<StridedSliceOptions>();
+  if (options.offset()) return ctx.unsupported("ends that are offsets are not supported");
+  const SliceMasks masks{options.begin_mask(), options.end_mask(), options.ellipsis_mask(),
+                         options.new_axis_mask(), options.shrink_axis_mask()};
+  EC_TRY(ec::Tensor * y, StridedSlice(ctx, masks).convert());
+  return ctx.set(0, y);
+}
 
 // Along the listed axes, from the last element to the first.
 Status reverse(OpContext& ctx) {

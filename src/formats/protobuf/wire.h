@@ -4,13 +4,15 @@
 
 #include <protozero/pbf_reader.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "formats/onnx/model.h"
 #include "support/result.h"
 
-namespace ec::onnx::wire {
+namespace ec::wire {
+
+using Bytes = std::string_view;  // an encoded message, or raw data
 
 using protozero::pbf_wire_type;
 
@@ -33,6 +35,10 @@ class Reader {
   }
   void read(int64_t& value) { is_varint() ? void(value = reader_.get_int64()) : skip(); }
   void read(int32_t& value) { is_varint() ? void(value = reader_.get_int32()) : skip(); }
+  void read(bool& value) { is_varint() ? void(value = reader_.get_bool()) : skip(); }
+  void read(uint32_t& value) {  // fixed32
+    is(pbf_wire_type::fixed32) ? void(value = reader_.get_fixed32()) : skip();
+  }
   void read(float& value) {
     is(pbf_wire_type::fixed32) ? void(value = reader_.get_float()) : skip();
   }
@@ -51,6 +57,8 @@ class Reader {
       if (values.size() >= max) return false;
       if constexpr (std::is_same_v<T, float>)
         values.push_back(reader_.get_float());
+      else if constexpr (std::is_same_v<T, double>)
+        values.push_back(reader_.get_double());
       else
         values.push_back(static_cast<T>(reader_.get_uint64()));
     } else {
@@ -63,12 +71,15 @@ class Reader {
   bool is(pbf_wire_type type) const { return reader_.has_wire_type(type); }
   template <class T>
   static constexpr pbf_wire_type single_type() {
-    return std::is_same_v<T, float> ? pbf_wire_type::fixed32 : pbf_wire_type::varint;
+    if (std::is_same_v<T, float>) return pbf_wire_type::fixed32;
+    return std::is_same_v<T, double> ? pbf_wire_type::fixed64 : pbf_wire_type::varint;
   }
 
-  static bool append_packed(std::vector<float>& values, Bytes run, size_t max) {
-    const size_t old = values.size(), count = run.size() / sizeof(float);
-    if (run.size() % sizeof(float) != 0) throw protozero::invalid_length_exception{};
+  template <class T>
+    requires std::is_floating_point_v<T>
+  static bool append_packed(std::vector<T>& values, Bytes run, size_t max) {
+    const size_t old = values.size(), count = run.size() / sizeof(T);
+    if (run.size() % sizeof(T) != 0) throw protozero::invalid_length_exception{};
     if (count > max - old) return false;
     values.resize(old + count);
     // The wire format and every supported machine are little endian.
@@ -114,4 +125,4 @@ auto guarded(F&& decode) -> std::invoke_result_t<F> {
   }
 }
 
-}  // namespace ec::onnx::wire
+}  // namespace ec::wire

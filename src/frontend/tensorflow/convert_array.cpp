@@ -1,0 +1,146 @@
+// Blocks of pixels, and convolutions over them: a dilated convolution is written as one over
+// interleaved parts of the image.
+#include <algorithm>
+
+#include "frontend/tensorflow/table.h"
+#include "frontend/tensorflow/window.h"
+
+namespace ec::tf {
+namespace {
+
+template <OpKind kKind, class A>
+Status blocks(OpContext& ctx) {
+  A attrs;
+  attrs.block = ctx.attr_int("block_size");
+  EC_TRY(attrs.layout, layout_of(ctx, 2));
+  const int64_t block = attrs.block;
+  if (block < 1 || block > (1 << 15))
+    return ctx.fail(Code::BadAttribute, "the block size is " + std::to_string(block));
+  return ctx.finish(kKind, {ctx.in(0)}, attrs);
+}
+
+// Block shape and pads or crops are lists of numbers and of pairs.
+Result<ec::Tensor*> batch_blocks(OpContext& ctx, OpKind kind) {
+  EC_TRY(ec::Tensor * block, ctx.as_i64(1));
+  EC_TRY(ec::Tensor * pairs, ctx.cast(ctx.in(2), DType::I64));
+  return ctx.add(kind, {ctx.in(0), block, pairs});
+}
+
+Status space_to_batch(OpContext& ctx) {
+  EC_TRY(ec::Tensor * y, batch_blocks(ctx, OpKind::SpaceToBatch));
+  return ctx.set(0, y);
+}
+
+bool is_unit_view(const Operation* op) {
+  return op != nullptr && (op->kind() == OpKind::Squeeze || op->kind() == OpKind::Unsqueeze);
+}
+
+// Convolution of a dilation: space_to_batch, convolution, batch_to_space. A convolution of one
+// dimension has a dimension of size 1 put in and taken out again around it.
+struct DilatedConv {
+  Operation* space = nullptr;   // space_to_batch
+  Operation* before = nullptr;  // unsqueeze, or none
+  Operation* conv = nullptr;
+  Operation* after = nullptr;  // squeeze, or none
+};
+
+std::optional<DilatedConv> find_dilated(ec::Tensor* x) {
+  DilatedConv found;
+  Operation* op = x->producer();
+  if (is_unit_view(op) && op->kind() == OpKind::Squeeze) {
+    found.after = op;
+    op = op->input(0)->producer();
+  }
+  if (op == nullptr || op->kind() != OpKind::Conv || op->inputs().size() != 2) return std::nullopt;
+  found.conv = op;
+  op = op->input(0)->producer();
+  if (found.after != nullptr) {
+    if (!is_unit_view(op) || op->kind() != OpKind::Unsqueeze) return std::nullopt;
+    found.before = op;
+    op = op->input(0)->producer();
+  }
+  if (op == nullptr || op->kind() != OpKind::SpaceToBatch) return std::nullopt;
+  found.space = op;
+  const auto& attrs = found.conv->attrs_as<ConvAttrs>();
+  const auto is = [](const std::vector<int64_t>& values, int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+  };
+  if (attrs.layout != Layout::ChannelsLast || attrs.auto_pad != AutoPad::Explicit ||
+      !is(attrs.pads, 0) || !is(attrs.strides, 1) || !is(attrs.dilations, 1))
+    return std::nullopt;
+  return found;
+}
+
+// The one convolution with dilations, or null where the numbers are not known.
+Result<ec::Tensor*> as_dilated(OpContext& ctx, const DilatedConv& found) {
+  const auto block = known_ints(found.space->input(1)), crops = known_ints(ctx.in(2)),
+             pads = known_ints(found.space->input(2)), back = known_ints(ctx.in(1));
+  const auto& old = found.conv->attrs_as<ConvAttrs>();
+  const size_t spatial = old.strides.size(), blocks = block ? block->size() : 0;
+  // An unsqueezed dimension comes first or last among the spatial ones.
+  size_t first = 0;
+  if (found.before != nullptr) {
+    const auto axes = known_ints(found.before->input(1)),
+               removed = known_ints(found.after->input(1));
+    if (!axes || axes->size() != 1 || !removed || *removed != *axes || blocks != 1 ||
+        spatial != 2 || ((*axes)[0] != 1 && (*axes)[0] != 2))
+      return static_cast<ec::Tensor*>(nullptr);
+    first = (*axes)[0] == 1 ? 1 : 0;
+  } else if (blocks != spatial) {
+    return static_cast<ec::Tensor*>(nullptr);
+  }
+  if (!back || !pads || !crops || *back != *block || pads->size() != 2 * blocks ||
+      crops->size() != 2 * blocks)
+    return static_cast<ec::Tensor*>(nullptr);
+  ConvAttrs attrs = old;
+  for (size_t i = 0; i < blocks; ++i) {
+    const int64_t begin = (*pads)[2 * i] - (*crops)[2 * i];
+    const int64_t end = (*pads)[2 * i + 1] - (*crops)[2 * i + 1];
+    if (begin < 0 || end < 0 || (*block)[i] < 1) return static_cast<ec::Tensor*>(nullptr);
+    // What is cropped at the beginning has to be whole steps: it is the padding up to the block.
+    if ((*crops)[2 * i] != 0) return static_cast<ec::Tensor*>(nullptr);
+    attrs.dilations[first + i] = (*block)[i];
+    attrs.pads[first + i] = begin;
+    attrs.pads[spatial + first + i] = end;
+  }
+  ec::Tensor* x = found.space->input(0);
+  if (found.before != nullptr) {
+    EC_TRY(x, ctx.add(OpKind::Unsqueeze, {x, found.before->input(1)}));
+  }
+  ec::Tensor* y = nullptr;
+  {
+    OpSpec spec;
+    spec.attrs = attrs;
+    spec.location = found.conv->location();
+    EC_TRY(Operation * conv,
+           ctx.graph().add(OpKind::Conv, {x, found.conv->input(1)}, std::move(spec)));
+    y = conv->output();
+  }
+  if (found.after != nullptr) {
+    EC_TRY(y, ctx.add(OpKind::Squeeze, {y, found.after->input(1)}));
+  }
+  return y;
+}
+
+Status batch_to_space(OpContext& ctx) {
+  if (const auto found = find_dilated(ctx.in(0))) {
+    EC_TRY(ec::Tensor * y, as_dilated(ctx, *found));
+    // The other form stays for whoever reads a part of it; if nobody does, it goes at the end.
+    if (y != nullptr) return ctx.set(0, y);
+  }
+  EC_TRY(ec::Tensor * y, batch_blocks(ctx, OpKind::BatchToSpace));
+  return ctx.set(0, y);
+}
+
+constexpr OpRow kRows[] = {
+    {"DepthToSpace", {1, 1}, blocks<OpKind::DepthToSpace, DepthToSpaceAttrs>},
+    {"SpaceToDepth", {1, 1}, blocks<OpKind::SpaceToDepth, SpaceToDepthAttrs>},
+    {"SpaceToBatchND", {3, 3}, space_to_batch},
+    {"BatchToSpaceND", {3, 3}, batch_to_space},
+};
+
+}  // namespace
+
+const std::span<const OpRow> kArrayRows = kRows;
+
+}  // namespace ec::tf

@@ -1,0 +1,168 @@
+// Gathering, scattering, selecting.
+#include <numeric>
+
+#include "frontend/tensorflow/table.h"
+
+namespace ec::tf {
+namespace {
+
+// With batch dimensions every batch has indices of its own: gather_nd does that for the dimension
+// after them, so the axis moves there and what it leaves moves back.
+Status gather_batched(OpContext& ctx, ec::Tensor* x, int64_t axis, int64_t batch, size_t rank) {
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  perm.erase(perm.begin() + axis);
+  perm.insert(perm.begin() + batch, axis);
+  if (axis != batch) {
+    EC_TRY(x, ctx.transpose(x, perm));
+  }
+  EC_TRY(const size_t index_rank, ctx.rank(1));
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  EC_TRY(indices, ctx.unsqueeze(indices, {static_cast<int64_t>(index_rank)}));
+  GatherNdAttrs attrs;
+  attrs.batch_dims = batch;
+  EC_TRY(ec::Tensor * y, ctx.add(OpKind::GatherNd, {x, indices}, attrs));
+  if (axis == batch) return ctx.set(0, y);
+  // y: batch..., indices..., the dimensions between batch and axis, those after it.
+  const auto count = static_cast<int64_t>(index_rank) - batch;
+  std::vector<int64_t> back;
+  for (int64_t d = 0; d < batch; ++d) back.push_back(d);
+  for (int64_t d = batch; d < axis; ++d) back.push_back(d + count);
+  for (int64_t d = 0; d < count; ++d) back.push_back(batch + d);
+  for (int64_t d = axis; d + 1 < static_cast<int64_t>(rank); ++d) back.push_back(d + count);
+  EC_TRY(y, ctx.transpose(y, back));
+  return ctx.set(0, y);
+}
+
+Status gather_of(OpContext& ctx, ec::Tensor* x, int64_t given_axis, int64_t given_batch) {
+  if (!x->shape()) return ctx.fail(Code::DynamicShape, "the rank of the input is not known");
+  const size_t rank = x->shape()->rank();
+  EC_TRY(const size_t index_rank, ctx.rank(1));
+  EC_TRY(const int64_t axis, ctx.axis(given_axis, rank));
+  EC_TRY(const int64_t batch, ctx.axis(given_batch, index_rank + 1));
+  if (batch > axis)
+    return ctx.fail(Code::BadAttribute, "batch_dims " + std::to_string(batch) + " is beyond axis " +
+                                            std::to_string(axis));
+  if (batch > 0) return gather_batched(ctx, x, axis, batch, rank);
+  GatherAttrs attrs;
+  attrs.axis = axis;
+  return ctx.finish(OpKind::Gather, {x, ctx.in(1)}, attrs);
+}
+
+Status gather_v2(OpContext& ctx) {
+  EC_TRY(const int64_t axis, ctx.need_int(2, "axis"));
+  return gather_of(ctx, ctx.in(0), axis, ctx.attr_int("batch_dims"));
+}
+
+Status gather(OpContext& ctx) { return gather_of(ctx, ctx.in(0), 0, 0); }
+
+Status resource_gather(OpContext& ctx) {
+  if (ctx.value(0).kind != TfValue::Kind::Variable || !ctx.value(1).is_tensor())
+    return ctx.fail(Code::TypeMismatch, "a variable and indices are needed");
+  EC_TRY(ec::Tensor * x, ctx.importer().read_variable(ctx.site(), ctx.value(0).id, ctx.location()));
+  return gather_of(ctx, x, 0, ctx.attr_int("batch_dims"));
+}
+
+Status gather_nd(OpContext& ctx) {
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  return ctx.finish(OpKind::GatherNd, {ctx.in(0), indices}, GatherNdAttrs{});
+}
+
+// Updates with the same index add up.
+Status scatter_nd(OpContext& ctx) {
+  EC_TRY(ec::Tensor * shape, ctx.as_i64(2));
+  EC_TRY(ec::Tensor * zeros, ctx.add(OpKind::Fill, {shape, ctx.scalar(ctx.dtype(1), 0.0)}));
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(0), DType::I64));
+  ScatterNdAttrs attrs;
+  attrs.reduction = Reduction::Add;
+  return ctx.finish(OpKind::ScatterNd, {zeros, indices, ctx.in(1)}, attrs);
+}
+
+template <Reduction kReduction, bool kNegative = false>
+Status tensor_scatter(OpContext& ctx) {
+  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  ec::Tensor* updates = ctx.in(2);
+  if (kNegative) {
+    EC_TRY(updates, ctx.add(OpKind::Neg, {updates}));
+  }
+  ScatterNdAttrs attrs;
+  attrs.reduction = kReduction;
+  return ctx.finish(OpKind::ScatterNd, {ctx.in(0), indices, updates}, attrs);
+}
+
+// The positions of elements that are not zero, one per row.
+Status where(OpContext& ctx) {
+  EC_TRY(ec::Tensor * positions, ctx.add(OpKind::NonZero, {ctx.in(0)}));
+  EC_TRY(positions, ctx.transpose(positions, {1, 0}));
+  return ctx.set(0, positions);
+}
+
+// How many boundaries each value has reached.
+Status bucketize(OpContext& ctx) {
+  const std::vector<float> bounds = ctx.attr_floats("boundaries");
+  EC_TRY(ec::Tensor * x, ctx.cast(ctx.in(0), DType::F32));
+  EC_TRY(x, ctx.unsqueeze(x, {-1}));
+  ec::Tensor* list = ctx.graph().add_constant<float>("", Shape{static_cast<int64_t>(bounds.size())},
+                                                     std::span<const float>(bounds));
+  EC_TRY(ec::Tensor * reached, ctx.add(OpKind::GreaterOrEqual, {x, list}));
+  EC_TRY(reached, ctx.cast(reached, DType::I32));
+  ReduceAttrs attrs;
+  attrs.keep_dims = false;
+  return ctx.finish(OpKind::ReduceSum, {reached, ctx.ints({-1})}, attrs);
+}
+
+// For each value of a row the number of sorted entries before it.
+template <bool kUpper>
+Status bound(OpContext& ctx) {
+  EC_TRY(ec::Tensor * sorted, ctx.unsqueeze(ctx.in(0), {1}));
+  EC_TRY(ec::Tensor * values, ctx.unsqueeze(ctx.in(1), {2}));
+  EC_TRY(ec::Tensor * before,
+         ctx.add(kUpper ? OpKind::LessOrEqual : OpKind::Less, {sorted, values}));
+  EC_TRY(const DType dtype, ctx.attr_dtype("out_type", DataType::Int32));
+  EC_TRY(before, ctx.cast(before, dtype));
+  ReduceAttrs attrs;
+  attrs.keep_dims = false;
+  return ctx.finish(OpKind::ReduceSum, {before, ctx.ints({2})}, attrs);
+}
+
+Status unique(OpContext& ctx) {
+  UniqueAttrs attrs;
+  attrs.sorted = false;
+  const bool counts = ctx.source().op == "UniqueWithCounts";
+  EC_TRY(const std::vector<ec::Tensor*> found,
+         ctx.add_many(OpKind::Unique, {ctx.in(0)}, attrs, counts ? 4 : 3));
+  EC_TRY(const DType dtype, ctx.attr_dtype("out_idx", DataType::Int32));
+  EC_CHECK_OK(ctx.set(0, found[0]));
+  EC_TRY(ec::Tensor * inverse, ctx.cast(found[2], dtype));
+  EC_CHECK_OK(ctx.set(1, inverse));
+  if (!counts) return {};
+  EC_TRY(ec::Tensor * count, ctx.cast(found[3], dtype));
+  return ctx.set(2, count);
+}
+
+constexpr Arity k1{1, 1}, k2{2, 2}, k3{3, 3};
+
+constexpr OpRow kRows[] = {
+    {"GatherV2", k3, gather_v2},
+    {"Gather", k2, gather},
+    {"ResourceGather", k2, resource_gather, Takes::Anything},
+    {"GatherNd", k2, gather_nd},
+    {"ScatterNd", k3, scatter_nd},
+    {"TensorScatterUpdate", k3, tensor_scatter<Reduction::None>},
+    {"TensorScatterAdd", k3, tensor_scatter<Reduction::Add>},
+    {"TensorScatterSub", k3, tensor_scatter<Reduction::Add, true>},
+    {"TensorScatterMax", k3, tensor_scatter<Reduction::Max>},
+    {"TensorScatterMin", k3, tensor_scatter<Reduction::Min>},
+    {"Where", k1, where},
+    {"Bucketize", k1, bucketize},
+    {"LowerBound", k2, bound<false>},
+    {"UpperBound", k2, bound<true>},
+    {"Unique", k1, unique, Takes::Numbers, "y,idx"},
+    {"UniqueWithCounts", k1, unique, Takes::Numbers, "y,idx,count"},
+};
+
+}  // namespace
+
+const std::span<const OpRow> kGatherRows = kRows;
+
+}  // namespace ec::tf

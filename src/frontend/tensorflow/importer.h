@@ -1,0 +1,176 @@
+// The state of one import, and the steps that converters of calls and control flow call back.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/tensorflow/tensor_data.h"
+#include "frontend/frontend.h"
+#include "frontend/op_builder.h"
+#include "frontend/state_builder.h"
+#include "frontend/tensorflow/function_library.h"
+#include "frontend/tensorflow/value.h"
+#include "ir/graph.h"
+
+namespace ec::tf {
+
+struct OpRow;
+class OpContext;
+
+// Where the values of variables come from.
+class VariableSource {
+ public:
+  struct Stored {
+    TensorType type;
+    Blob data;
+  };
+  VariableSource() = default;
+  virtual ~VariableSource() = default;
+  VariableSource(const VariableSource&) = delete;
+  VariableSource& operator=(const VariableSource&) = delete;
+  // The value of a variable that a node of the main graph stands for.
+  virtual Result<Stored> read(std::string_view node, std::string_view shared_name) = 0;
+};
+
+// What the model's graph is fed and what is asked of it: "node:0".
+struct Interface {
+  struct Input {
+    std::string name;  // of the input
+    uint32_t node = 0;
+    TensorType type;
+    bool complex = false;
+  };
+  struct Output {
+    std::string name;
+    Source source;
+  };
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+};
+
+// A graph that is being built: the model's own, or a body of a loop or branch.
+struct Site {
+  Site(ec::Graph& g, bool main, size_t& room) : graph(g), is_main(main), weights(room) {}
+  ec::Graph& graph;
+  const bool is_main;
+  TurnedWeights weights;
+  std::map<uint32_t, ec::Tensor*> variables;  // values that were read, by variable
+};
+
+// One call of a function while it is imported.
+struct Frame {
+  Frame(const FunctionBody& b, Site& s, std::vector<TfValue> a, std::string p, size_t d)
+      : body(b),
+        site(s),
+        arguments(std::move(a)),
+        prefix(std::move(p)),
+        depth(d),
+        values(b.function.list.nodes.size()),
+        state(values.size(), 0) {}
+  const FunctionBody& body;
+  Site& site;
+  const std::vector<TfValue> arguments;
+  const std::string prefix;  // of the names of nodes: "block1/"
+  const size_t depth;
+  const Node* call = nullptr;                // whose attributes fill in placeholders
+  std::vector<std::vector<TfValue>> values;  // by node
+  std::vector<uint8_t> state;                // 0 new, 1 being visited, 2 done
+};
+
+class Importer {
+ public:
+  // `file` holds what the library's messages point into; `model_bytes` bounds what it may become.
+  Importer(Blob file, size_t model_bytes, std::string path, FunctionLibrary& library,
+           VariableSource* variables, DiagnosticSink& sink);
+
+  // The graph with the interface's inputs and outputs. Variables in `states` keep what a run
+  // assigns.
+  std::unique_ptr<ec::Graph> run(const std::string& name, const Interface& interface,
+                                 const std::set<std::string>& states);
+  // Variables that were assigned.
+  const std::set<std::string>& assigned() const { return assigned_; }
+  size_t errors() const { return errors_; }
+
+  FunctionLibrary& library() { return library_; }
+  TensorReader& tensors() { return tensors_; }
+  Blob file() const { return file_; }
+
+  // --- calls
+  // The results of a function in the site's graph; empty when its problems were reported.
+  std::optional<std::vector<TfValue>> call(const FunctionBody& body, Site& site,
+                                           std::vector<TfValue> arguments, std::string prefix,
+                                           size_t depth, const Node* caller);
+  size_t& turned_room() { return turned_room_; }
+
+  // --- variables
+  uint32_t variable(std::string_view node, std::string_view shared_name);
+  const std::string& variable_name(uint32_t id) const { return variables_[id].name; }
+  Result<ec::Tensor*> read_variable(Site& site, uint32_t id, const Location& location);
+  Status assign_variable(Site& site, uint32_t id, ec::Tensor* value, const Location& location);
+  // --- lists
+  TensorList& list(uint32_t id) { return lists_[id]; }
+  uint32_t add_list(TensorList list);
+
+  void report(Error error);
+  void warn(Diagnostic diagnostic);
+  // Whether `what` was not said before.
+  bool first_time(const std::string& what) { return said_.insert(what).second; }
+  // Notes an operator that is not known; all are reported together.
+  void missing_op(std::string_view op, const std::string& node);
+
+ private:
+  struct Variable {
+    std::string name, shared_name;
+    std::optional<VariableSource::Stored> stored;
+  };
+  struct MissingOp {
+    std::string name, hint;
+    std::vector<std::string> nodes;
+    size_t count = 0;
+  };
+
+  // evaluate.cpp
+  void evaluate(Frame& frame, std::vector<uint32_t> roots);
+  void push_sources(Frame& frame, uint32_t node, std::vector<uint32_t>& stack);
+  void convert(Frame& frame, uint32_t index);
+  TfValue value(const Frame& frame, const Source& source) const;
+  void add_effects(Frame& frame, uint32_t node, std::vector<uint32_t>& found);
+  bool has_effects(const FunctionBody& body, size_t depth);
+  bool node_has_effects(const Node& node, size_t depth);
+  bool count_operation(const std::string& node);
+  bool count_operations(size_t count, const std::string& node);
+
+  // importer.cpp
+  void add_inputs(Frame& frame, const Interface& interface);
+  void add_outputs(Frame& frame, const Interface& interface);
+  void report_missing();
+
+  const Blob file_;
+  const std::string path_;
+  FunctionLibrary& library_;
+  VariableSource* variable_source_;
+  DiagnosticSink& sink_;
+  TensorReader tensors_;
+  size_t turned_room_;
+  const size_t max_operations_;
+  std::vector<Variable> variables_;
+  std::map<std::string, uint32_t, std::less<>> variable_ids_;
+  std::vector<TensorList> lists_;
+  std::optional<StateBuilder> states_;
+  std::set<std::string> kept_, assigned_;
+  std::vector<MissingOp> missing_;
+  std::map<const FunctionBody*, bool> effects_;  // looked up only
+  std::set<std::string> said_;
+  size_t errors_ = 0, operations_ = 0;
+  bool stopped_ = false;
+};
+
+// The name of a node inside a call, and of what the node calls.
+std::string node_name(const Frame& frame, const Node& node);
+std::string call_prefix(const Frame& frame, const Node& node);
+
+}  // namespace ec::tf

@@ -1,0 +1,31 @@
+// Bounds on what a file may ask for. Real models stay far below; hostile ones must not win.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "frontend/limits.h"
+
+namespace ec::tf {
+
+// Errors after which the import stops looking for more.
+inline constexpr size_t kMaxImportErrors = 200;
+// Names longer than this are cut.
+inline constexpr size_t kMaxNameLength = 1024;
+// Calls inside each other.
+inline constexpr size_t kMaxCallDepth = 64;
+// Outputs of one node.
+inline constexpr size_t kMaxOutputs = 1 << 16;
+
+// Nodes that a file of this size may become when its functions are inlined. A node takes at least
+// some twenty bytes; the constant leaves room for functions that are called often.
+inline constexpr size_t max_operations(size_t file_size) {
+  return std::min(100'000 + file_size / 8, kMaxModelOperations);
+}
+// Bytes of weights that may be copied to give them another order: each is named by one layer or a
+// few.
+inline constexpr size_t max_turned_bytes(size_t model_size) {
+  return (size_t{64} << 20) + 2 * model_size;
+}
+
+}  // namespace ec::tf

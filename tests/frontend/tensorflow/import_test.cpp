@@ -1,0 +1,228 @@
+// Models that TensorFlow and Keras wrote (models/), with the results that they gave, run with the
+// reference kernels.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "formats/npy/npy.h"
+#include "frontend/tensorflow/graph_writer.h"
+#include "frontend/tensorflow/tensorflow.h"
+#include "ops/attrs.h"
+#include "runtime/session.h"
+
+namespace ec {
+namespace {
+
+using tf::testing::GraphWriter;
+
+std::filesystem::path model(const std::string& name) {
+  return std::filesystem::path(EC_TENSORFLOW_MODELS) / name;
+}
+
+std::string message_of(const Error& error) { return format_diagnostic(error.diagnostic()); }
+
+Value load_value(const std::string& name, const std::string& array_name) {
+  auto array = npy::load_from_npz(model(name + ".npz"), array_name);
+  EXPECT_TRUE(array.ok()) << array_name;
+  const DType dtype = array->kind == 'f' ? DType::F32 : DType::I32;
+  return Value(dtype, array->shape, array->data.aligned());
+}
+
+void expect_near(const Value& got, const Value& want, const std::string& label) {
+  ASSERT_EQ(got.type().text(), want.type().text()) << label;
+  const auto a = got.as<float>(), b = want.as<float>();
+  for (size_t i = 0; i < a.size(); ++i)
+    ASSERT_LE(std::fabs(a[i] - b[i]), 1e-5) << label << " element " << i;
+}
+
+std::unique_ptr<Graph> import(const std::string& name, ImportOptions options = {}) {
+  DiagnosticSink sink;
+  auto graph = tensorflow_frontend().import_file(model(name), options, sink);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : message_of(graph.error()));
+  if (!graph.ok()) return nullptr;
+  EXPECT_TRUE(verify(**graph).empty()) << name;
+  return std::move(*graph);
+}
+
+size_t count(const Graph& graph, OpKind kind) {
+  size_t found = 0;
+  for (const Operation* op : graph.topological()) found += op->kind() == kind ? 1 : 0;
+  return found;
+}
+
+// Runs the model on in0... and compares every output.
+void expect_recorded(const std::string& name, const std::string& data) {
+  const auto names = npy::npz_names(model(data + ".npz"));
+  ASSERT_TRUE(names.ok());
+  std::vector<Value> inputs, outputs;
+  ImportOptions options;
+  for (size_t i = 0; i < names->size(); ++i) {
+    const std::string in = "in" + std::to_string(i), out = "out" + std::to_string(i);
+    if (std::find(names->begin(), names->end(), in) != names->end()) {
+      inputs.push_back(load_value(data, in));
+      options.input_shapes[std::to_string(i)] = inputs.back().shape;
+    }
+    if (std::find(names->begin(), names->end(), out) != names->end())
+      outputs.push_back(load_value(data, out));
+  }
+  auto graph = import(name, options);
+  ASSERT_NE(graph, nullptr);
+  SessionOptions run;
+  run.reference = true;
+  auto session = Session::create(std::move(graph), run);
+  ASSERT_TRUE(session.ok()) << message_of(session.error());
+  std::vector<NamedValue> named;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    named.push_back({(*session)->inputs()[i].name, inputs[i]});
+  auto results = (*session)->run(named);
+  ASSERT_TRUE(results.ok()) << message_of(results.error());
+  ASSERT_EQ(results->size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    expect_near((*results)[i], outputs[i], name + " output " + std::to_string(i));
+}
+
+TEST(Tensorflow, FrozenGraph) { expect_recorded("cnn_k3_frozen.pb", "cnn"); }
+TEST(Tensorflow, SavedModelOfKeras3) { expect_recorded("cnn_k3_export", "cnn"); }
+TEST(Tensorflow, SavedModelOfKeras2) { expect_recorded("cnn_k2_export", "cnn"); }
+TEST(Tensorflow, SavedModelOfTensorflow1) { expect_recorded("tf1_saved", "tf1"); }
+TEST(Tensorflow, VariablesByTheObjectGraphAlone) { expect_recorded("multi_k3_saved", "multi"); }
+TEST(Tensorflow, Attention) { expect_recorded("attn_k3_export", "attn"); }
+TEST(Tensorflow, Lstm) {
+  expect_recorded("lstm_k3_export", "lstm");
+  expect_recorded("lstm_k2_export", "lstm");
+}
+TEST(Tensorflow, Gru) { expect_recorded("gru_k3_export", "gru"); }
+TEST(Tensorflow, TrainedQuantisation) { expect_recorded("qat_k2_export", "qat"); }
+
+TEST(Tensorflow, LoopsOfRecurrentLayersBecomeOneOperation) {
+  for (const char* name : {"lstm_k3_export", "lstm_k2_export"}) {
+    const auto graph = import(name);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_EQ(count(*graph, OpKind::Lstm), 2u) << name;
+    EXPECT_EQ(count(*graph, OpKind::Loop), 0u) << name;
+  }
+  const auto gru = import("gru_k3_export");
+  ASSERT_NE(gru, nullptr);
+  EXPECT_EQ(count(*gru, OpKind::Gru), 2u);
+  EXPECT_EQ(count(*gru, OpKind::Loop), 0u);
+}
+
+TEST(Tensorflow, DilatedConvolutionsAreOneOperation) {
+  const auto graph = import("cnn_k3_frozen.pb");
+  ASSERT_NE(graph, nullptr);
+  bool dilated = false;
+  for (const Operation* op : graph->topological())
+    if (op->kind() == OpKind::Conv)
+      dilated = dilated || op->attrs_as<ConvAttrs>().dilations == std::vector<int64_t>{2, 2};
+  EXPECT_TRUE(dilated);
+  EXPECT_EQ(count(*graph, OpKind::BatchToSpace), 0u);
+}
+
+TEST(Tensorflow, TrainedWeightsAreIntegersBeforeDequantize) {
+  const auto graph = import("qat_k2_export");
+  ASSERT_NE(graph, nullptr);
+  size_t layers = 0;
+  for (const Operation* op : graph->topological()) {
+    if (op->kind() != OpKind::Conv && op->kind() != OpKind::MatMul) continue;
+    const Tensor* weights = op->input(1);
+    while (weights->producer() != nullptr && weights->producer()->kind() == OpKind::Reshape)
+      weights = weights->producer()->input(0);
+    ASSERT_NE(weights->producer(), nullptr);
+    EXPECT_EQ(weights->producer()->kind(), OpKind::Dequantize);
+    EXPECT_TRUE(weights->producer()->input(0)->is_constant());
+    EXPECT_EQ(weights->producer()->input(0)->dtype(), DType::I8);
+    ++layers;
+  }
+  EXPECT_EQ(layers, 3u);
+}
+
+TEST(Tensorflow, OpenBatchAndNamesOfTheSignature) {
+  const auto graph = import("cnn_k3_export");
+  ASSERT_NE(graph, nullptr);
+  ASSERT_EQ(graph->inputs().size(), 1u);
+  EXPECT_EQ(graph->inputs()[0]->name(), "image");
+  EXPECT_EQ(graph->inputs()[0]->type().text(), "f32[batch,16,16,3]");
+  EXPECT_EQ(graph->output_names(), std::vector<std::string>{"output_0"});
+  EXPECT_EQ(graph->metadata().at("tensorflow.signature"), "serving_default");
+  bool stem = false;
+  for (const Operation* op : graph->topological())
+    stem = stem || op->location().name().find("stem_1/convolution") != std::string_view::npos;
+  EXPECT_TRUE(stem);
+}
+
+TEST(Tensorflow, LoweredLoopsAreRefusedOnceWithAdvice) {
+  DiagnosticSink sink;
+  const auto graph = tensorflow_frontend().import_file(model("reject_loops.pb"), {}, sink);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(sink.error_count(), 1u);
+  const std::string text = message_of(graph.error());
+  EXPECT_NE(text.find("lowered loops (Enter/Exit/Switch/Merge)"), std::string::npos) << text;
+  EXPECT_NE(text.find("lower_control_flow=False"), std::string::npos) << text;
+}
+
+// --- graphs made here
+// -----------------------------------------------------------------------------
+
+TEST(Tensorflow, AllUnknownOperatorsAreListedWithTheirNodes) {
+  GraphWriter writer;
+  writer.input("x", {2, 3});
+  writer.node("a", "Frobnicate", {"x"})
+      .node("b", "Frobnicate", {"x"})
+      .node("c", "StringJoin", {"x"});
+  writer.node("sum", "AddV2", {"a", "b"}).node("all", "Mul", {"sum", "c"});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_FALSE(graph.ok());
+  ASSERT_EQ(sink.error_count(), 2u);
+  EXPECT_EQ(sink.diagnostics()[0].code, Code::UnsupportedOp);
+  EXPECT_EQ(sink.diagnostics()[0].node, "a");
+  EXPECT_EQ(sink.diagnostics()[0].notes, std::vector<std::string>{"also at 'b'"});
+  EXPECT_EQ(sink.diagnostics()[1].op_type, "StringJoin");
+}
+
+TEST(Tensorflow, InputsAndOutputsAreFound) {
+  GraphWriter writer;
+  writer.input("unused", {1}).input("x", {-1, 2}).constant("w", {2, 2}, {1, 2, 3, 4});
+  writer.node("y", "MatMul", {"x", "w"}).node("quiet", "NoOp", {"^y"});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  ASSERT_EQ((*graph)->inputs().size(), 1u);
+  EXPECT_EQ((*graph)->inputs()[0]->type().text(), "f32[batch,2]");
+  EXPECT_EQ((*graph)->output_names(), std::vector<std::string>{"y"});
+}
+
+TEST(Tensorflow, BranchesOfConstantConditionsAreChosen) {
+  GraphWriter writer;
+  writer.input("x", {2}).node("yes", "Const", {}, {tf::testing::tensor_attr("value", [] {
+                                std::string tensor;
+                                protozero::pbf_writer out(tensor);
+                                out.add_int32(1, 10);
+                                out.add_bytes(2, "");
+                                out.add_int32(11, 1);
+                                return tensor;
+                              }())});
+  writer.node("switch", "Switch", {"x", "yes"});
+  writer.node("off", "Neg", {"switch"}).node("on", "Exp", {"switch:1"});
+  writer.node("y", "Merge", {"off", "on"});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  EXPECT_EQ(count(**graph, OpKind::Exp), 1u);
+  EXPECT_EQ(count(**graph, OpKind::Neg), 0u);
+}
+
+TEST(Tensorflow, CyclesAreErrors) {
+  GraphWriter writer;
+  writer.input("x", {2}).node("a", "AddV2", {"x", "b"}).node("b", "Neg", {"a"});
+  writer.node("y", "Neg", {"b"});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().code(), Code::CyclicGraph);
+}
+
+}  // namespace
+}  // namespace ec
