@@ -4,6 +4,8 @@
 #include "driver/pass_runs.h"
 #include "driver/phases.h"
 #include "quantize/outputs/split_outputs.h"
+#include "quantize/strategy/qdq_parameters.h"
+#include "quantize/strategy/strategy.h"
 
 namespace ec {
 namespace {
@@ -83,6 +85,10 @@ Status optimise(Compilation& compilation) {
 }
 
 Status legalise(Compilation& compilation) {
+  // What is rounded may have become constant.
+  for (CompiledModel& model : compilation.models())
+    if (model.strategy != nullptr && model.strategy->uses_recorded_parameters)
+      EC_CHECK_OK(quantize::fold_rounding(*model.graph, model.passes));
   return run_on_all(compilation, "legalise", &TargetPipelines::legalise);
 }
 

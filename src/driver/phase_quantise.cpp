@@ -147,8 +147,10 @@ Status quantise_model(const Compilation& c, CompiledModel& model) {
     if (c.verb() == Verb::Quantize && !model.report.output.empty()) {
       EC_TRY(format, find_graph_format(model.report.output));
     }
-    if ((model.strategy->samples == quantize::SampleUse::Needed || model.strategy->predicts) &&
-        c.options().text("passes").empty())
+    const bool rounds_activations = model.strategy->samples == quantize::SampleUse::Needed ||
+                                    model.strategy->predicts ||
+                                    model.strategy->uses_recorded_parameters;
+    if (rounds_activations && c.options().text("passes").empty())
       EC_CHECK_OK(run_passes(c, model, "quantise", "before-quantising"));
     const bool simulated = format != nullptr && format->simulates_integers;
     EC_CHECK_OK(run_strategy(

@@ -51,6 +51,46 @@ def network(rng):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def activations(rng):
+    """Activations as exporters write them, normalisation that nobody folded, and constants behind operations."""
+    weights = {
+        "w1": rng.normal(0, 0.3, (8, 3, 3, 3)), "b1": rng.normal(0, 0.1, 8),
+        "gain": rng.uniform(0.5, 1.5, 8), "shift": rng.normal(0, 0.2, 8), "mean": rng.normal(0, 0.2, 8), "variance": rng.uniform(0.5, 2, 8),
+        "w2": rng.normal(0, 0.4, (8, 8, 1, 1)), "b2": rng.normal(0, 0.1, 8),
+        "w3": rng.normal(0, 0.4, (8, 8, 1, 1)), "b3": rng.normal(0, 0.1, 8),
+        "w4": rng.normal(0, 0.3, (10, 8)), "b4": rng.normal(0, 0.1, 10),
+        "zero": np.array(0.0), "half": np.array(0.5), "one": np.array(1.0), "three": np.array(3.0), "six": np.array(6.0),
+        "root": np.array(np.sqrt(2)), "start": np.array(0.0), "end": np.array(16.0),
+    }  # fmt: skip
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], ["c1"], "stem", pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c1", "gain", "shift", "mean", "variance"], ["n1"], "norm"),
+        # hard swish
+        node("Add", ["n1", "three"], ["h1"], "swish_add"), node("Clip", ["h1", "zero", "six"], ["h2"], "swish_clip"),
+        node("Mul", ["n1", "h2"], ["h3"], "swish_mul"), node("Div", ["h3", "six"], ["h"], "swish_div"),
+        # GELU
+        node("Conv", ["h", "w2", "b2"], ["c2"], "middle"), node("Div", ["c2", "root"], ["g1"], "gelu_div"),
+        node("Erf", ["g1"], ["g2"], "gelu_erf"), node("Add", ["g2", "one"], ["g3"], "gelu_add"),
+        node("Mul", ["c2", "g3"], ["g4"], "gelu_mul"), node("Mul", ["g4", "half"], ["g"], "gelu_half"),
+        # a gate of hard sigmoid, SiLU
+        node("GlobalAveragePool", ["g"], ["p1"], "squeeze"), node("Conv", ["p1", "w3", "b3"], ["p2"], "excite"),
+        node("HardSigmoid", ["p2"], ["p3"], "gate", alpha=1 / 6, beta=0.5), node("Mul", ["g", "p3"], ["e"], "gated"),
+        node("Sigmoid", ["e"], ["s1"], "silu_sigmoid"), node("Mul", ["e", "s1"], ["s"], "silu_mul"),
+        # a position that is computed from constants
+        node("Range", ["start", "end", "one"], ["r1"], "positions"), node("Div", ["r1", "end"], ["r2"], "scaled_positions"),
+        node("Add", ["r2", "half"], ["r3"], "moved_positions"), node("Add", ["s", "r3"], ["q"], "placed"),
+        node("GlobalAveragePool", ["q"], ["p"], "global_pool"), node("Flatten", ["p"], ["f"], "flatten"),
+        node("Gemm", ["f", "w4", "b4"], ["y"], "head", transB=1),
+    ]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 class Samples(CalibrationDataReader):
     def __init__(self, rng, count=16):
         self.samples = iter([{"x": rng.normal(0, 1, (1, 3, 16, 16)).astype(np.float32)} for _ in range(count)])

@@ -39,15 +39,14 @@ class Planner {
     plan_.reading = readings_of(graph);
     plan_.fixed.resize(forms);
     plan_.also.resize(forms);
+    plan_.rounded.resize(tensors);
+    for (const auto& [tensor, width] : options.rounded) plan_.rounded[tensor] = true;
   }
 
   Plan run() {
     find_raised_movement();
     for (const Operation* op : order_) describe(*op);
-    if (plan_.target->float_norms)
-      keep_in_float(normalization_ops(graph_),
-                    "part of a normalisation, which needs more than 8 bits");
-    keep_in_float(coordinate_ops(graph_), "computes coordinates, which need more than 8 bits");
+    if (options_.rounded.empty()) keep_precise_ops_in_float();
     keep_islands_in_float();
     choose_stored_forms();
     mark_forms();
@@ -63,6 +62,8 @@ class Planner {
 
   void describe(const Operation& op) {
     OpPlan& entry = at(&op);
+    // Borders between the two kinds are neither.
+    if (op.kind() == OpKind::Quantize || op.kind() == OpKind::Dequantize) return;
     if (!touches_reals(op)) return;
     const Choice chosen = choice_of(op);
     entry.width = width_of(op, chosen.precision);
@@ -144,6 +145,12 @@ class Planner {
     }
   }
 
+  void keep_precise_ops_in_float() {
+    if (plan_.target->float_norms)
+      keep_in_float(normalization_ops(graph_),
+                    "part of a normalisation, which needs more than 8 bits");
+    keep_in_float(coordinate_ops(graph_), "computes coordinates, which need more than 8 bits");
+  }
   void keep_in_float(const std::vector<bool>& ops, const char* reason) {
     for (const Operation* op : order_)
       if (ops[op->id()] && at(op).integer) refuse(at(op), reason);
@@ -178,8 +185,11 @@ class Planner {
     }
     for (const Tensor* tensor : graph_.tensors()) {
       Width& stored = plan_.stored[tensor->id()];
+      const auto given = options_.rounded.find(tensor->id());
       if (tensor->producer() != nullptr && at(tensor->producer()).integer)
         stored = at(tensor->producer()).width;
+      else if (given != options_.rounded.end())
+        stored = given->second;
       else if (wide_readers[tensor->id()] != 0)
         stored = wide_readers[tensor->id()] > 0 ? Width::Wide : Width::Narrow;
     }
@@ -198,6 +208,8 @@ class Planner {
       if (entry.rule.result == ResultRule::Plain) continue;
       for (const Tensor* output : op->outputs()) mark(output, entry.width);
     }
+    for (const Tensor* tensor : graph_.tensors())
+      if (plan_.rounded[tensor->id()]) mark(tensor, plan_.stored[tensor->id()]);
     if (!options_.integer_outputs) return;
     for (const Tensor* output : graph_.outputs())
       if (is_real(output) && options_.float_outputs.count(output->id()) == 0)

@@ -8,6 +8,7 @@
 #include "quantize/measure/kept_in_float.h"
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/qat.h"
+#include "support/strings.h"
 
 namespace ec::quantize::qat {
 namespace {
@@ -25,9 +26,16 @@ class Analysis {
 
   Status run() {
     const std::vector<Operation*> order = graph_.topological();
+    for (const Tensor* tensor : graph_.tensors())
+      if (known(tensor) && !tensor->is_constant())
+        context_.plan_options.rounded[tensor->id()] =
+            known(tensor)->dtype == DType::I16 ? Width::Wide : Width::Narrow;
     for (const Operation* op : order) pass_forward(*op);
-    for (const Operation* op : order | std::views::reverse) pass_backward(*op);
+    for (const Operation* op : order | std::views::reverse)
+      for (const Tensor* output : op->outputs()) pass_backward(output);
+    for (const Tensor* input : graph_.inputs()) pass_backward(input);
     for (const Operation* op : order) choose_precision(*op);
+    leave_outputs_without_range();
     context_.update_plan();
     count_operations(graph_, context_.plan, context_.report());
     warn_kept_in_float(context_.report(), context_.sink);
@@ -59,20 +67,39 @@ class Analysis {
       if (is_real(output) && !known(output)) known(output) = moved;
   }
 
-  // An activation gives its parameters to the operation that it is fused into; so does movement.
-  void pass_backward(const Operation& op) {
-    const bool activation = op.kind() == OpKind::Relu || op.kind() == OpKind::Clip;
-    const OpRule rule = target_.describe(op, Width::Narrow);
-    const bool same = rule.integer && rule.result == ResultRule::SameScale &&
-                      op.outputs().size() == 1 && op.inputs().size() <= 3 &&
-                      op.kind() != OpKind::Concat;
-    if (!(activation || same) || !known(op.output()) || op.input(0) == nullptr) return;
-    const Tensor* before = op.input(0);
-    if (!is_real(before) || before->is_constant() || known(before) ||
-        !graph_.has_single_use(before))
+  // An activation gives its parameters to the operation that it is fused into; so does what moves
+  // elements: rounding and movement may change places.
+  void pass_backward(const Tensor* tensor) {
+    if (!is_real(tensor) || tensor->is_constant() || known(tensor) || tensor->uses().empty() ||
+        graph_.is_output(tensor))
       return;
-    const PairParams params = *known(op.output());
-    known(before) = params;
+    std::optional<PairParams> common;
+    for (const Use& use : tensor->uses()) {
+      const std::optional<PairParams> wanted = wanted_by(use);
+      if (!wanted || (common && *common != *wanted)) return;
+      common = wanted;
+    }
+    known(tensor) = common;
+  }
+  // The parameters of the results, where they may be those of the operand as well.
+  std::optional<PairParams> wanted_by(const Use& use) {
+    const Operation& op = *use.op;
+    const OpRule rule = target_.describe(op, Width::Narrow);
+    const bool activation = (op.kind() == OpKind::Relu || op.kind() == OpKind::Clip) &&
+                            use.index == 0 && graph_.has_single_use(op.input(0));
+    const bool same = rule.integer && rule.result == ResultRule::SameScale &&
+                      rule.role(use.index) == OperandRole::Activation &&
+                      (chooses_elements(op, rule) || graph_.has_single_use(op.input(use.index)));
+    if (!activation && !same) return std::nullopt;
+    const std::optional<PairParams> params = known(op.output());
+    for (const Tensor* output : op.outputs())
+      if (known(output) != params) return std::nullopt;
+    return params;
+  }
+  // Each element of the result is one of the operand's: rounding before or after is the same.
+  static bool chooses_elements(const Operation& op, const OpRule& rule) {
+    return rule.moves_data || op.kind() == OpKind::MaxPool || op.kind() == OpKind::GlobalMaxPool ||
+           op.kind() == OpKind::ReduceMax || op.kind() == OpKind::ReduceMin;
   }
 
   // Integer where all operands and results have parameters, else in floating point.
@@ -116,6 +143,22 @@ class Analysis {
     given = PairParams{dtype, params};
   }
 
+  // An integer interface needs parameters; outputs that have none stay as they are.
+  void leave_outputs_without_range() {
+    if (!context_.plan_options.integer_outputs) return;
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const Tensor* output = graph_.outputs()[i];
+      if (!is_real(output) || known(output)) continue;
+      context_.plan_options.float_outputs.insert(output->id());
+      Diagnostic warning(Code::NoTrainedRanges,
+                         fmt::format("the model gives no range for output '{}', which stays in "
+                                     "floating point",
+                                     printable(graph_.output_names()[i])));
+      warning.severity = Severity::Warning;
+      context_.sink.report(std::move(warning));
+    }
+  }
+
   Status assign_parameters() {
     context_.params.resize(2 * graph_.tensor_id_bound());
     for (const Tensor* tensor : graph_.tensors())
@@ -125,10 +168,7 @@ class Analysis {
         if (known(tensor) && known(tensor)->dtype == activation_type(width)) {
           context_.params[form] = known(tensor)->params;
         } else if (tensor->is_constant()) {
-          bool finite = true;
-          context_.params[form] =
-              params_of_range(range_of(tensor->values<float>(), finite), activation_type(width),
-                              target_.is_symmetric(width));
+          context_.params[form] = params_of_constant(*tensor, width);
         } else {
           return Error(Code::NoTrainedRanges,
                        fmt::format("the model gives no range for '{}'", tensor->name()))
@@ -136,6 +176,21 @@ class Analysis {
         }
       }
     return {};
+  }
+
+  // Those of the model where it stores the constant as integers, else from its own range.
+  QuantParams params_of_constant(const Tensor& constant, Width width) const {
+    const DType dtype = activation_type(width);
+    const auto values = constant.values<float>();
+    for (const Use& use : constant.uses())
+      for (const std::string& name : use.op->location().nodes) {
+        const auto found = context_.request.recorded.find(name);
+        if (found == context_.request.recorded.end() || width == Width::Wide) continue;
+        for (const QuantParams& params : found->second)
+          if (are_steps(values, params, dtype)) return {params.scales, params.zero_points, -1};
+      }
+    bool finite = true;
+    return params_of_range(range_of(values, finite), dtype, target_.is_symmetric(width));
   }
 
   QuantizeContext& context_;

@@ -59,24 +59,156 @@ Tensor* without_range_clip(Graph& graph, Tensor* rounded, const PairParams& para
   return exact;
 }
 
+// --- pairs that no integer type of the targets has
+// ------------------------------------------------
+
+// A value for each index of an axis, or one, so that it broadcasts to a tensor of this rank.
+Tensor* along_axis(Graph& graph, const std::vector<float>& values, int32_t axis, size_t rank) {
+  if (values.size() == 1) return graph.add_scalar("", DType::F32, static_cast<double>(values[0]));
+  std::vector<int64_t> sizes(rank, 1);
+  sizes[static_cast<size_t>(axis)] = static_cast<int64_t>(values.size());
+  return graph.add_constant<float>("", Shape::of(sizes), std::span<const float>(values));
+}
+
+// A pair as arithmetic on floats: scale * clip(round(x / scale)), between the first and the last
+// step.
+Status round_in_float(Graph& graph, Operation* dequantize) {
+  const Operation* quantize = dequantize->input(0)->producer();
+  if (quantize == nullptr || quantize->kind() != OpKind::Quantize) return {};
+  const auto there = stored_params(*quantize), back = stored_params(*dequantize);
+  Tensor* x = quantize->input(0);
+  if (!there || there != back || x->dtype() != DType::F32 || !x->type().has_rank()) return {};
+  const QuantParams& params = there->params;
+  const size_t rank = x->shape()->rank();
+  if (params.scales.size() > 1 && (params.axis < 0 || static_cast<size_t>(params.axis) >= rank))
+    return {};
+  std::vector<float> low, high;
+  for (const int32_t zero : params.zero_points) {
+    low.push_back(static_cast<float>(lowest_integer(there->dtype) - zero));
+    high.push_back(static_cast<float>(static_cast<int64_t>(highest_integer(there->dtype)) - zero));
+  }
+  const auto constant = [&](const std::vector<float>& values) {
+    return along_axis(graph, values, params.axis, rank);
+  };
+  Tensor* result = x;
+  const auto add = [&](OpKind kind, Tensor* other) -> Status {
+    ec::OpSpec spec;
+    spec.location = dequantize->location();
+    std::vector<Tensor*> operands{result};
+    if (other != nullptr) operands.push_back(other);
+    EC_TRY(const Operation* op, graph.add(kind, std::move(operands), std::move(spec)));
+    result = op->output();
+    return {};
+  };
+  EC_CHECK_OK(add(OpKind::Div, constant(params.scales)));
+  EC_CHECK_OK(add(OpKind::Round, nullptr));
+  EC_CHECK_OK(add(OpKind::Max, constant(low)));
+  EC_CHECK_OK(add(OpKind::Min, constant(high)));
+  EC_CHECK_OK(add(OpKind::Mul, constant(params.scales)));
+  graph.replace_all_uses(dequantize->output(), result);
+  return {};
+}
+
+class Lifting {
+ public:
+  explicit Lifting(QuantizeContext& context)
+      : graph_(*context.changed_graph), recorded_(context.recorded_params) {}
+
+  // The number of pairs that became parameters.
+  Result<size_t> run() {
+    size_t lifted = 0;
+    for (Operation* op : graph_.topological()) {
+      if (op->kind() != OpKind::Dequantize) continue;
+      if (const std::optional<PairParams> params = pair_of(*op)) {
+        EC_TRY(Tensor * rounded, with_parameters(*op, *params));
+        graph_.replace_all_uses(op->output(), rounded);
+        ++lifted;
+      } else if (op->input(0)->is_input()) {
+        EC_CHECK_OK(carry_at_input(op));
+      } else {
+        EC_CHECK_OK(round_in_float(graph_, op));
+      }
+    }
+    for (Operation* op : graph_.topological())
+      if (op->kind() == OpKind::Quantize && graph_.is_output(op->output()))
+        EC_CHECK_OK(carry_at_output(op));
+    return lifted;
+  }
+
+ private:
+  // Parameters that a tensor of the interface can carry itself.
+  static std::optional<PairParams> carried(const Operation& op) {
+    std::optional<PairParams> params = stored_params(op);
+    if (!params || params->params.scales.size() != 1 || params->dtype == DType::I32 ||
+        params->dtype == DType::U16)
+      return std::nullopt;
+    params->params.axis = -1;
+    return params;
+  }
+
+  // An input that comes as integers.
+  Status carry_at_input(Operation* dequantize) {
+    Tensor* input = dequantize->input(0);
+    const std::optional<PairParams> params = carried(*dequantize);
+    if (!params || (input->type().quant && input->type().quant != params->params)) return {};
+    graph_.set_quant(input, params->params);
+    ec::OpSpec spec;
+    spec.attrs = dequantize->attrs();
+    spec.location = dequantize->location();
+    EC_TRY(const Operation* made, graph_.add_typed(OpKind::Dequantize, {input}, std::move(spec),
+                                                   {dequantize->output()->type()}));
+    recorded(made->output()) = constant_params(*dequantize);
+    recorded(made->output())->params.axis = -1;
+    graph_.replace_all_uses(dequantize->output(), made->output());
+    return {};
+  }
+
+  // An output that leaves as integers.
+  Status carry_at_output(Operation* quantize) {
+    const std::optional<PairParams> params = carried(*quantize);
+    if (!params) return {};
+    TensorType type = quantize->output()->type();
+    type.quant = params->params;
+    ec::OpSpec spec;
+    spec.attrs = quantize->attrs();
+    spec.location = quantize->location();
+    EC_TRY(const Operation* made, graph_.add_typed(OpKind::Quantize, {quantize->input(0)},
+                                                   std::move(spec), {std::move(type)}));
+    graph_.replace_all_uses(quantize->output(), made->output());
+    return {};
+  }
+
+  // The tensor that stands for the result of a pair: the exact one with the pair's parameters, or a
+  // copy of it where it has others already.
+  Result<Tensor*> with_parameters(const Operation& dequantize, const PairParams& params) {
+    Tensor* exact = without_range_clip(graph_, dequantize.input(0)->producer()->input(0), params);
+    if (!recorded(exact) || *recorded(exact) == params) {
+      recorded(exact) = params;
+      return exact;
+    }
+    ec::OpSpec spec;
+    spec.location = dequantize.location();
+    EC_TRY(const Operation* again, graph_.add(OpKind::Identity, {exact}, std::move(spec)));
+    recorded(again->output()) = params;
+    return again->output();
+  }
+
+  std::optional<PairParams>& recorded(const Tensor* tensor) {
+    if (recorded_.size() < graph_.tensor_id_bound()) recorded_.resize(graph_.tensor_id_bound());
+    return recorded_[tensor->id()];
+  }
+
+  Graph& graph_;
+  std::vector<std::optional<PairParams>>& recorded_;
+};
+
 }  // namespace
 
 Status lift(QuantizeContext& context) {
   context.use_graph(context.graph->clone());
   Graph& graph = *context.changed_graph;
-  std::vector<std::optional<PairParams>>& recorded = context.recorded_params;
-  recorded.resize(graph.tensor_id_bound());
-  size_t lifted = 0;
-  for (Operation* op : graph.topological()) {
-    const std::optional<PairParams> params = pair_of(*op);
-    if (!params) continue;
-    Tensor* exact = without_range_clip(graph, op->input(0)->producer()->input(0), *params);
-    // A second pair with other parameters stays as it is.
-    if (recorded[exact->id()] && recorded[exact->id()]->params != params->params) continue;
-    recorded[exact->id()] = params;
-    graph.replace_all_uses(op->output(), exact);
-    ++lifted;
-  }
+  EC_CHECK_OK(expose_rounding(graph));
+  EC_TRY(const size_t lifted, Lifting(context).run());
   if (lifted == 0)
     return Error(Code::NoTrainedRanges,
                  "the model rounds no activation: it was not quantised, or "

@@ -1,10 +1,15 @@
 #include "quantize/strategy/qdq_parameters.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "passes/folding.h"
+#include "passes/rewriter.h"
 #include "quantize/ranges/parameters.h"
+#include "quantize/tuning.h"
+#include "support/budget.h"
 #include "support/rounding.h"
 
 namespace ec::quantize {
@@ -37,7 +42,7 @@ std::optional<std::vector<int32_t>> zero_points(const Tensor* tensor, size_t cou
 
 }  // namespace
 
-std::optional<PairParams> constant_params(const Operation& op) {
+std::optional<PairParams> stored_params(const Operation& op) {
   const bool quantize = op.kind() == OpKind::Quantize;
   if (!quantize && op.kind() != OpKind::Dequantize) return std::nullopt;
   const Tensor* scale = op.input(1);
@@ -56,16 +61,21 @@ std::optional<PairParams> constant_params(const Operation& op) {
   if (block != 0) return std::nullopt;
   result.params.axis =
       scales.size() > 1 || scale->shape()->rank() > 0 ? static_cast<int32_t>(axis) : int32_t{-1};
-  const DType stored = quantize ? op.output()->dtype() : op.input(0)->dtype();
+  result.dtype = quantize ? op.output()->dtype() : op.input(0)->dtype();
+  return result;
+}
+
+std::optional<PairParams> constant_params(const Operation& op) {
+  std::optional<PairParams> result = stored_params(op);
+  if (!result) return std::nullopt;
   const auto shift = [&](DType to, int32_t by) {
-    result.dtype = to;
-    for (int32_t& zero : result.params.zero_points) zero -= by;
+    result->dtype = to;
+    for (int32_t& zero : result->params.zero_points) zero -= by;
   };
-  switch (stored) {
+  switch (result->dtype) {
     case DType::I8:
     case DType::I16:
     case DType::I32:
-      shift(stored, 0);
       return result;
     case DType::U8:
       shift(DType::I8, 128);
@@ -76,6 +86,19 @@ std::optional<PairParams> constant_params(const Operation& op) {
     default:
       return std::nullopt;
   }
+}
+
+bool are_steps(std::span<const float> values, const QuantParams& params, DType dtype) {
+  if (params.scales.size() != 1) return false;
+  const auto scale = static_cast<double>(params.scales[0]);
+  const auto low = static_cast<double>(lowest_integer(dtype));
+  const auto high = static_cast<double>(highest_integer(dtype));
+  return std::ranges::all_of(values, [&](float value) {
+    const double steps = static_cast<double>(value) / scale;
+    const double nearest = round_half_away(steps);
+    const double stored = nearest + params.zero_points[0];
+    return std::abs(steps - nearest) < tuning::kWholeStep && stored >= low && stored <= high;
+  });
 }
 
 namespace {
@@ -105,9 +128,8 @@ RecordedWeights record_weights(const Graph& graph) {
                                            weights->uses()[0].op->kind() == OpKind::Reshape))
       weights = weights->uses()[0].op->output();
     for (const Use& use : weights->uses())
-      if (use.index == 1)
-        for (const std::string& name : use.op->location().nodes)
-          recorded.emplace(name, found->params);
+      for (const std::string& name : use.op->location().nodes)
+        recorded[name].push_back(found->params);
   }
   return recorded;
 }
@@ -246,16 +268,26 @@ void multiply_scale(Graph& graph, Operation* dequantize) {
 
 }  // namespace
 
+namespace {
+
+// A dequantised constant as real numbers; false where it is none.
+bool make_real(Graph& graph, Operation* op) {
+  multiply_scale(graph, op);
+  const std::optional<std::vector<float>> reals = real_constant(*op);
+  if (!reals) return false;
+  Tensor* constant = graph.add_constant<float>(op->output()->name(), *op->output()->shape(),
+                                               std::span<const float>(*reals));
+  graph.replace_all_uses(op->output(), constant);
+  graph.erase(op);
+  return true;
+}
+
+}  // namespace
+
 Status expose_rounding(Graph& graph) {
   for (Operation* op : graph.topological()) {
     if (op->kind() == OpKind::Dequantize) {
-      multiply_scale(graph, op);
-      const std::optional<std::vector<float>> reals = real_constant(*op);
-      if (!reals) continue;
-      Tensor* constant = graph.add_constant<float>(op->output()->name(), *op->output()->shape(),
-                                                   std::span<const float>(*reals));
-      graph.replace_all_uses(op->output(), constant);
-      graph.erase(op);
+      make_real(graph, op);
       continue;
     }
     if (!moves_elements(op->kind()) || op->outputs().size() != 1) continue;
@@ -264,6 +296,18 @@ Status expose_rounding(Graph& graph) {
       continue;
     const std::optional<PairParams> params = constant_params(*before);
     if (params && params->params.scales.size() == 1) EC_CHECK_OK(move_reals(graph, op));
+  }
+  return {};
+}
+
+Status fold_rounding(Graph& graph, PassContext& context) {
+  Rewriter rewriter(graph, context);
+  for (Operation* op : graph.topological()) {
+    EC_CHECK_OK(check_budget());
+    if (op->kind() == OpKind::Dequantize)
+      make_real(graph, op);
+    else
+      fold_constant(rewriter, op);
   }
   return {};
 }
