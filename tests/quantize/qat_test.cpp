@@ -194,6 +194,41 @@ TEST(QatAnalyse, MovementGivesItsParametersBackwards) {
   EXPECT_EQ(made.result.report.integer_ops, 3);
 }
 
+TEST(QatAnalyse, ReluOfRoundedNumbersNeedsNoRangeOfItsOwn) {
+  const auto graph =
+      graph_of(pair("x", 0.05f, 3) + "  %a = add(%x_r, %x_r)\n" + pair("a", 0.1f, 3) +
+               "  %b = relu(%a_r) %y = sqrt(%b)\n" + pair("y", 0.02f, -128));
+  const Carried made = run_qat(*graph);
+  EXPECT_EQ(made.result.report.integer_ops, 2);
+  EXPECT_EQ(made.result.report.float_ops, 1);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.02), 1.01);
+}
+
+// As in quantised operators of ONNX Runtime, which move integers.
+TEST(QatLift, MovementOfIntegersMovesRealNumbers) {
+  const auto graph = test::graph_from(
+      "graph @g(%x: f32[1,256]) -> (out = %y_r) {\n"
+      "  %s = const f32[] splat(0.05) %z = const i8[] splat(0) %i = const i64[256] splat(7)\n"
+      "  %q = quantize(%x, %s, %z) {dtype=i8} %p = gather(%q, %i) {axis=1}\n"
+      "  %h, %k = split(%p) {axis=1} %d = dequantize(%h, %s, %z)\n"
+      "  %e = dequantize(%k, %s, %z) %y = add(%d, %e)\n" +
+      pair("y", 0.1f, 0) + "}");
+  const Carried made = run_qat(*graph);
+  EXPECT_EQ(made.result.report.float_ops, 0);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.1), 1.01);
+}
+
+TEST(QatLift, WhatReadsIntegersReadsThoseThatCarryParameters) {
+  const auto graph = test::graph_from(
+      "graph @g(%x: f32[1,256]) -> (out = %y_r, best = %m) {\n" + pair("x", 0.05f, 0) +
+      "  %m = arg_max(%x_q) {axis=1} %y = add(%x_r, %x_r)\n" + pair("y", 0.1f, 0) + "}");
+  const Carried made = run_qat(*graph);
+  ASSERT_NE(made.result.graph, nullptr);
+  for (const Operation* op : made.result.graph->topological())
+    if (op->kind() == OpKind::Quantize) EXPECT_EQ(op->inputs().size(), 1u);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.1), 1.01);
+}
+
 TEST(QatAnalyse, OutputsWithoutRangeStayFloat) {
   const auto graph = test::graph_from("graph @g(%x: f32[1,4]) -> (out = %y) {\n" +
                                       pair("x", 0.05f, 0) + "  %y = sqrt(%x_r)\n}");

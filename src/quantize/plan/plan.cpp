@@ -106,8 +106,11 @@ class Planner {
 
   Choice choice_of(const Operation& op) {
     const Operation* owner = fused_into(graph_, plan_, op);
-    const auto found = options_.chosen.find((owner != nullptr ? *owner : op).id());
-    if (found != options_.chosen.end()) return found->second;
+    for (const Operation* asked : {owner, &op}) {
+      const auto found =
+          asked != nullptr ? options_.chosen.find(asked->id()) : options_.chosen.end();
+      if (found != options_.chosen.end()) return found->second;
+    }
     return {options_.width == Width::Wide ? Precision::Wide : Precision::Narrow, {}};
   }
   // Movement of data keeps the width of what it moves.

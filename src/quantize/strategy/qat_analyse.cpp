@@ -55,7 +55,9 @@ class Analysis {
     const OpRule rule = target_.describe(op, Width::Narrow);
     // Training tools watch no means: they have the range of what they average.
     const bool mean = op.kind() == OpKind::ReduceMean || op.kind() == OpKind::GlobalAvgPool;
-    if (!rule.integer || (rule.result != ResultRule::SameScale && !mean) || op.input(0) == nullptr)
+    // Zero is a step.
+    const bool kept = mean || op.kind() == OpKind::Relu;
+    if (!rule.integer || (rule.result != ResultRule::SameScale && !kept) || op.input(0) == nullptr)
       return;
     size_t operands = 0;
     for (size_t i = 0; i < op.inputs().size(); ++i)

@@ -123,20 +123,22 @@ class Lifting {
         EC_TRY(Tensor * rounded, with_parameters(*op, *params));
         graph_.replace_all_uses(op->output(), rounded);
         ++lifted;
-      } else if (op->input(0)->is_input()) {
-        EC_CHECK_OK(carry_at_input(op));
       } else {
         EC_CHECK_OK(round_in_float(graph_, op));
       }
     }
-    for (Operation* op : graph_.topological())
-      if (op->kind() == OpKind::Quantize && graph_.is_output(op->output()))
-        EC_CHECK_OK(carry_at_output(op));
+    // What is left gives integers to others than a dequantize, or takes them from others than a
+    // quantize.
+    for (Operation* op : graph_.topological()) {
+      if (graph_.is_unused(op->output())) continue;
+      if (op->kind() == OpKind::Dequantize) EC_CHECK_OK(carry_by_operand(op));
+      if (op->kind() == OpKind::Quantize) EC_CHECK_OK(carry_by_result(op));
+    }
     return lifted;
   }
 
  private:
-  // Parameters that a tensor of the interface can carry itself.
+  // Parameters that a tensor of integers can carry itself.
   static std::optional<PairParams> carried(const Operation& op) {
     std::optional<PairParams> params = stored_params(op);
     if (!params || params->params.scales.size() != 1 || params->dtype == DType::I32 ||
@@ -146,11 +148,12 @@ class Lifting {
     return params;
   }
 
-  // An input that comes as integers.
-  Status carry_at_input(Operation* dequantize) {
+  Status carry_by_operand(Operation* dequantize) {
     Tensor* input = dequantize->input(0);
     const std::optional<PairParams> params = carried(*dequantize);
-    if (!params || (input->type().quant && input->type().quant != params->params)) return {};
+    if (!params || dequantize->inputs().size() < 2 ||
+        (input->type().quant && input->type().quant != params->params))
+      return {};
     graph_.set_quant(input, params->params);
     ec::OpSpec spec;
     spec.attrs = dequantize->attrs();
@@ -163,10 +166,9 @@ class Lifting {
     return {};
   }
 
-  // An output that leaves as integers.
-  Status carry_at_output(Operation* quantize) {
+  Status carry_by_result(Operation* quantize) {
     const std::optional<PairParams> params = carried(*quantize);
-    if (!params) return {};
+    if (!params || quantize->inputs().size() < 2) return {};
     TensorType type = quantize->output()->type();
     type.quant = params->params;
     ec::OpSpec spec;

@@ -197,6 +197,7 @@ std::optional<std::vector<float>> real_constant(const Operation& dequantize) {
   }
 }
 
+// Operations whose operand 0 is moved or chosen from, and nothing else holds real numbers.
 bool moves_elements(OpKind kind) {
   switch (kind) {
     case OpKind::Identity:
@@ -205,8 +206,13 @@ bool moves_elements(OpKind kind) {
     case OpKind::Flatten:
     case OpKind::Squeeze:
     case OpKind::Unsqueeze:
+    case OpKind::Expand:
+    case OpKind::Tile:
     case OpKind::Transpose:
     case OpKind::Slice:
+    case OpKind::Split:
+    case OpKind::Gather:
+    case OpKind::Resize:
     case OpKind::DepthToSpace:
     case OpKind::SpaceToDepth:
       return true;
@@ -231,14 +237,17 @@ Status move_reals(Graph& graph, Operation* op) {
   ec::OpSpec moved;
   moved.attrs = op->attrs();
   moved.location = op->location();
+  moved.num_outputs = op->outputs().size();
   EC_TRY(const Operation* real, graph.add(op->kind(), std::move(operands), std::move(moved)));
-  ec::OpSpec again;
-  again.attrs = quantize->attrs();
-  again.location = op->location();
-  EC_TRY(const Operation* rounded,
-         graph.add(OpKind::Quantize, {real->output(), quantize->input(1), quantize->input(2)},
-                   std::move(again)));
-  graph.replace_all_uses(op->output(), rounded->output());
+  for (size_t i = 0; i < op->outputs().size(); ++i) {
+    ec::OpSpec again;
+    again.attrs = quantize->attrs();
+    again.location = op->location();
+    EC_TRY(const Operation* rounded,
+           graph.add(OpKind::Quantize, {real->output(i), quantize->input(1), quantize->input(2)},
+                     std::move(again)));
+    graph.replace_all_uses(op->output(i), rounded->output());
+  }
   graph.erase(op);
   return {};
 }
@@ -290,7 +299,9 @@ Status expose_rounding(Graph& graph) {
       make_real(graph, op);
       continue;
     }
-    if (!moves_elements(op->kind()) || op->outputs().size() != 1) continue;
+    // The second result of a max pool holds indices.
+    if (!moves_elements(op->kind()) || (op->kind() == OpKind::MaxPool && op->outputs().size() > 1))
+      continue;
     const Operation* before = op->input(0)->producer();
     if (before == nullptr || before->kind() != OpKind::Quantize || before->input(1) == nullptr)
       continue;
