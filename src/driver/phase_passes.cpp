@@ -4,7 +4,7 @@
 #include "driver/pass_runs.h"
 #include "driver/phases.h"
 #include "quantize/outputs/split_outputs.h"
-#include "quantize/strategy/qdq_parameters.h"
+#include "quantize/strategy/qdq_pairs.h"
 #include "quantize/strategy/strategy.h"
 
 namespace ec {

@@ -278,7 +278,7 @@ TEST(Qat, KeepsEveryParameter) {
   EXPECT_TRUE(has_rounding_pairs(*graph));
   QuantizeRequest request;
   request.target = &tflite_spec();
-  request.recorded["layer"] = {{{0.25f, 0.125f}, {0, 0}, 0}};
+  request.recorded["layer"] = {{0.25f, 0.125f}, {0, 0}, 0};
   DiagnosticSink sink;
   const auto result = strategy("qat").run(*graph, request, sink);
   ASSERT_TRUE(result.ok()) << result.error().message();

@@ -195,7 +195,7 @@ class Converter {
     const bool integer = params && io_ != IoType::Float && !simulated();
     if (!integer) {
       plain_->add_input(input);
-      return round_where_asked(input);
+      return {};
     }
     const DType dtype = activation_type(width_of(form));
     const Interface given = interface_of(*params, width_of(form));
@@ -234,17 +234,6 @@ class Converter {
     // Makes the forms that are not there yet; copy() finds them.
     for (const Tensor* input : op.inputs()) EC_CHECK_OK(plain_form(input));
     EC_CHECK_OK(plain_->copy(op));
-    for (const Tensor* output : op.outputs()) EC_CHECK_OK(round_where_asked(output));
-    return {};
-  }
-
-  // A tensor in floating point that is rounded all the same: who reads floats gets those of the
-  // rounded form, made when it is first asked for.
-  Status round_where_asked(const Tensor* tensor) {
-    const FormId form = plan_.stored_form(tensor);
-    if (!plan_.rounded[tensor->id()] || !params_[form]) return {};
-    EC_CHECK_OK(quantized_form(tensor, activation_type(width_of(form)), *params_[form]));
-    plain_->map(tensor, nullptr);
     return {};
   }
 

@@ -39,14 +39,15 @@ class Planner {
     plan_.reading = readings_of(graph);
     plan_.fixed.resize(forms);
     plan_.also.resize(forms);
-    plan_.rounded.resize(tensors);
-    for (const auto& [tensor, width] : options.rounded) plan_.rounded[tensor] = true;
   }
 
   Plan run() {
     find_raised_movement();
     for (const Operation* op : order_) describe(*op);
-    if (options_.rounded.empty()) keep_precise_ops_in_float();
+    if (plan_.target->float_norms)
+      keep_in_float(normalization_ops(graph_),
+                    "part of a normalisation, which needs more than 8 bits");
+    keep_in_float(coordinate_ops(graph_), "computes coordinates, which need more than 8 bits");
     keep_islands_in_float();
     choose_stored_forms();
     mark_forms();
@@ -148,15 +149,14 @@ class Planner {
     }
   }
 
-  void keep_precise_ops_in_float() {
-    if (plan_.target->float_norms)
-      keep_in_float(normalization_ops(graph_),
-                    "part of a normalisation, which needs more than 8 bits");
-    keep_in_float(coordinate_ops(graph_), "computes coordinates, which need more than 8 bits");
-  }
   void keep_in_float(const std::vector<bool>& ops, const char* reason) {
+    // Not where 8 bits were chosen for it by name: the model itself has them there.
+    const auto is_chosen = [&](const Operation* op) {
+      const auto found = options_.chosen.find(op->id());
+      return found != options_.chosen.end() && found->second.precision == Precision::Narrow;
+    };
     for (const Operation* op : order_)
-      if (ops[op->id()] && at(op).integer) refuse(at(op), reason);
+      if (ops[op->id()] && at(op).integer && !is_chosen(op)) refuse(at(op), reason);
   }
 
   bool is_integer_producer(const Tensor* tensor) {
@@ -188,11 +188,8 @@ class Planner {
     }
     for (const Tensor* tensor : graph_.tensors()) {
       Width& stored = plan_.stored[tensor->id()];
-      const auto given = options_.rounded.find(tensor->id());
       if (tensor->producer() != nullptr && at(tensor->producer()).integer)
         stored = at(tensor->producer()).width;
-      else if (given != options_.rounded.end())
-        stored = given->second;
       else if (wide_readers[tensor->id()] != 0)
         stored = wide_readers[tensor->id()] > 0 ? Width::Wide : Width::Narrow;
     }
@@ -211,8 +208,6 @@ class Planner {
       if (entry.rule.result == ResultRule::Plain) continue;
       for (const Tensor* output : op->outputs()) mark(output, entry.width);
     }
-    for (const Tensor* tensor : graph_.tensors())
-      if (plan_.rounded[tensor->id()]) mark(tensor, plan_.stored[tensor->id()]);
     if (!options_.integer_outputs) return;
     for (const Tensor* output : graph_.outputs())
       if (is_real(output) && options_.float_outputs.count(output->id()) == 0)

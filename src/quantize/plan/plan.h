@@ -52,8 +52,6 @@ struct Plan {
   // Tensors whose ranges a group must also hold: operands with parameters of their own that are
   // requantised on the way in.
   std::vector<std::vector<uint32_t>> also;
-  // By tensor: rounded whoever reads it, also where that is floating point.
-  std::vector<bool> rounded;
 
   const OpPlan& of(const Operation* op) const { return ops[op->id()]; }
   FormId stored_form(const Tensor* tensor) const {
@@ -83,10 +81,6 @@ struct PlanOptions {
   std::string pixel_input;
   // By operation id. An activation that is fused into such an operation follows it.
   std::map<uint32_t, Choice> chosen;
-  // Tensors that the model itself rounds, with their width. Where there are some, the model says
-  // what is precise enough: nothing stays in floating point for being a normalisation or a
-  // coordinate.
-  std::map<uint32_t, Width> rounded;
 };
 
 Plan make_plan(const Graph& graph, const TargetSpec& target, const PlanOptions& options);

@@ -60,9 +60,7 @@ Status take_weights(QuantizeContext& context) {
     for (const std::string& name : op->location().nodes) {
       const auto found = context.request.recorded.find(name);
       if (found == context.request.recorded.end()) continue;
-      taken = std::ranges::any_of(found->second, [&](const QuantParams& params) {
-        return take(*op, context.plan.of(op).rule.weights_axis, params, *layer);
-      });
+      taken = take(*op, context.plan.of(op).rule.weights_axis, found->second, *layer);
       if (taken) break;
     }
     own += !taken;

@@ -4,10 +4,12 @@
 
 #include <ranges>
 
+#include "ops/attrs.h"
 #include "ops/op_def.h"
 #include "quantize/measure/kept_in_float.h"
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/qat.h"
+#include "quantize/strategy/qdq_pairs.h"
 #include "support/strings.h"
 
 namespace ec::quantize::qat {
@@ -26,10 +28,9 @@ class Analysis {
 
   Status run() {
     const std::vector<Operation*> order = graph_.topological();
-    for (const Tensor* tensor : graph_.tensors())
-      if (known(tensor) && !tensor->is_constant())
-        context_.plan_options.rounded[tensor->id()] =
-            known(tensor)->dtype == DType::I16 ? Width::Wide : Width::Narrow;
+    std::vector<Tensor*> rounded;  // by the model itself
+    for (Tensor* tensor : graph_.tensors())
+      if (known(tensor) && !tensor->is_constant()) rounded.push_back(tensor);
     for (const Operation* op : order) pass_forward(*op);
     for (const Operation* op : order | std::views::reverse)
       for (const Tensor* output : op->outputs()) pass_backward(output);
@@ -37,6 +38,7 @@ class Analysis {
     for (const Operation* op : order) choose_precision(*op);
     leave_outputs_without_range();
     context_.update_plan();
+    EC_CHECK_OK(round_between_floats(rounded));
     count_operations(graph_, context_.plan, context_.report());
     warn_kept_in_float(context_.report(), context_.sink);
     return assign_parameters();
@@ -93,9 +95,10 @@ class Analysis {
                       rule.role(use.index) == OperandRole::Activation &&
                       (chooses_elements(op, rule) || graph_.has_single_use(op.input(use.index)));
     if (!activation && !same) return std::nullopt;
-    const std::optional<PairParams> params = known(op.output());
+    if (!known(op.output())) return std::nullopt;
+    const PairParams params = *known(op.output());
     for (const Tensor* output : op.outputs())
-      if (known(output) != params) return std::nullopt;
+      if (!known(output) || !(*known(output) == params)) return std::nullopt;
     return params;
   }
   // Each element of the result is one of the operand's: rounding before or after is the same.
@@ -129,8 +132,8 @@ class Analysis {
     auto& chosen = context_.plan_options.chosen;
     if (!complete)
       chosen[op.id()] = {Precision::Float, rule.integer ? kUnknown : rule.reason};
-    else if (wide)
-      chosen[op.id()] = {Precision::Wide, {}};
+    else
+      chosen[op.id()] = {wide ? Precision::Wide : Precision::Narrow, {}};
   }
 
   // Parameters that the target prescribes win over those of the model: a requantisation to the
@@ -143,6 +146,59 @@ class Analysis {
            fmt::format("'{}' has the target's scale {} instead of {}", op.output()->name(),
                        params.scales[0], given->params.scales[0])});
     given = PairParams{dtype, params};
+  }
+
+  bool computes_on_floats(const Operation* op) const {
+    return !context_.plan.of(op).integer && op->kind() != OpKind::Quantize;
+  }
+
+  // What the model rounds is rounded also where floating point makes it and reads it.
+  Status round_between_floats(const std::vector<Tensor*>& rounded) {
+    Graph* graph = context_.changed_graph.get();
+    if (graph == nullptr) return {};  // the trial of a function, which has no floats
+    const bool float_io = context_.request.io == IoType::Float;
+    for (Tensor* tensor : rounded) {
+      const Operation* producer = tensor->producer();
+      const bool integer_input =
+          !float_io && context_.plan.quantized[context_.plan.stored_form(tensor)];
+      if (producer != nullptr ? !computes_on_floats(producer) : integer_input) continue;
+      std::vector<Use> readers;
+      for (const Use& use : tensor->uses())
+        if (computes_on_floats(use.op)) readers.push_back(use);
+      if (readers.empty() && !(float_io && graph_.is_output(tensor))) continue;
+      EC_TRY(Tensor * pair, add_pair(*graph, tensor, *known(tensor)));
+      for (const Use& use : readers) graph->set_operand(use.op, use.index, pair);
+      for (size_t i = 0; float_io && i < graph->outputs().size(); ++i)
+        if (graph->outputs()[i] == tensor) graph->set_output(i, pair);
+    }
+    context_.recorded_params.resize(graph_.tensor_id_bound());
+    context_.update_plan();
+    return {};
+  }
+
+  Result<Tensor*> add_pair(Graph& graph, Tensor* x, const PairParams& pair) const {
+    const bool carried = context_.request.form == GraphForm::Integer;
+    std::vector<Tensor*> parameters;
+    if (!carried)
+      parameters = {
+          graph.add_scalar("", DType::F32, static_cast<double>(pair.params.scales[0])),
+          graph.add_scalar("", pair.dtype, static_cast<double>(pair.params.zero_points[0]))};
+    const auto add = [&](OpKind kind, Tensor* operand, Attrs attrs, TensorType type) {
+      std::vector<Tensor*> operands{operand};
+      operands.insert(operands.end(), parameters.begin(), parameters.end());
+      ec::OpSpec spec;
+      spec.attrs = std::move(attrs);
+      return graph.add_typed(kind, std::move(operands), std::move(spec), {std::move(type)});
+    };
+    TensorType stored(pair.dtype, *x->shape());
+    if (carried) stored.quant = pair.params;
+    EC_TRY(const Operation* there,
+           add(OpKind::Quantize, x,
+               QuantizeAttrs{.axis = 0, .dtype = pair.dtype, .rounding = ec::Rounding::HalfAway},
+               std::move(stored)));
+    EC_TRY(const Operation* back,
+           add(OpKind::Dequantize, there->output(), DequantizeAttrs{.axis = 0}, x->type()));
+    return back->output();
   }
 
   // An integer interface needs parameters; outputs that have none stay as they are.
@@ -188,8 +244,8 @@ class Analysis {
       for (const std::string& name : use.op->location().nodes) {
         const auto found = context_.request.recorded.find(name);
         if (found == context_.request.recorded.end() || width == Width::Wide) continue;
-        for (const QuantParams& params : found->second)
-          if (are_steps(values, params, dtype)) return {params.scales, params.zero_points, -1};
+        if (are_steps(values, found->second, dtype))
+          return {found->second.scales, found->second.zero_points, -1};
       }
     bool finite = true;
     return params_of_range(range_of(values, finite), dtype, target_.is_symmetric(width));

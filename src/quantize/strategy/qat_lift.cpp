@@ -7,6 +7,7 @@
 #include "ops/op_def.h"
 #include "quantize/strategy/context.h"
 #include "quantize/strategy/qat.h"
+#include "quantize/strategy/qdq_pairs.h"
 #include "quantize/tuning.h"
 
 namespace ec::quantize::qat {
@@ -112,7 +113,9 @@ Status round_in_float(Graph& graph, Operation* dequantize) {
 class Lifting {
  public:
   explicit Lifting(QuantizeContext& context)
-      : graph_(*context.changed_graph), recorded_(context.recorded_params) {}
+      : graph_(*context.changed_graph),
+        recorded_(context.recorded_params),
+        simulated_(context.request.form == GraphForm::Simulated) {}
 
   // The number of pairs that became parameters.
   Result<size_t> run() {
@@ -127,6 +130,7 @@ class Lifting {
         EC_CHECK_OK(round_in_float(graph_, op));
       }
     }
+    if (simulated_) return lifted;
     // What is left gives integers to others than a dequantize, or takes them from others than a
     // quantize.
     for (Operation* op : graph_.topological()) {
@@ -202,6 +206,7 @@ class Lifting {
 
   Graph& graph_;
   std::vector<std::optional<PairParams>>& recorded_;
+  const bool simulated_;  // pairs stay pairs in such a graph
 };
 
 }  // namespace

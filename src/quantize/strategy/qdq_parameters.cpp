@@ -8,6 +8,7 @@
 #include "passes/folding.h"
 #include "passes/rewriter.h"
 #include "quantize/ranges/parameters.h"
+#include "quantize/strategy/qdq_pairs.h"
 #include "quantize/tuning.h"
 #include "support/budget.h"
 #include "support/rounding.h"
@@ -128,8 +129,9 @@ RecordedWeights record_weights(const Graph& graph) {
                                            weights->uses()[0].op->kind() == OpKind::Reshape))
       weights = weights->uses()[0].op->output();
     for (const Use& use : weights->uses())
-      for (const std::string& name : use.op->location().nodes)
-        recorded[name].push_back(found->params);
+      if (use.index == 1)
+        for (const std::string& name : use.op->location().nodes)
+          recorded.emplace(name, found->params);
   }
   return recorded;
 }

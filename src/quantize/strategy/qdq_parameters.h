@@ -4,34 +4,24 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "ir/graph.h"
 #include "support/result.h"
 
-namespace ec {
-struct PassContext;
-}
-
 namespace ec::quantize {
 
-// Parameters of stored constants by the source name of the operation that reads them. Passes fold
-// the integers into real numbers and transpose them; the order of output channels stays.
-using RecordedWeights = std::map<std::string, std::vector<QuantParams>>;
+// Scales of weights by the source name of the layer that reads them. Passes fold the integers into
+// real weights and transpose them; the order of output channels stays.
+using RecordedWeights = std::map<std::string, QuantParams>;
 
 // The scales of an imported graph, before passes.
 RecordedWeights record_weights(const Graph& graph);
 
-// Brings a graph into the form that passes and `qat` know: real weights instead of dequantised
-// integers, and operations that move quantised integers on real numbers between a dequantize and a
-// quantize.
+// Brings an imported graph into the form that passes and run_qat know: real weights instead of
+// dequantised integers, and operations that move quantised integers on real numbers between a
+// dequantize and a quantize.
 Status expose_rounding(Graph& graph);
-
-// The same behind passes: also computes what depends on such constants alone, through any number of
-// roundings.
-Status fold_rounding(Graph& graph, PassContext& context);
 
 // Whether an activation is quantised and dequantised with the same constants.
 bool has_rounding_pairs(const Graph& graph);
@@ -42,13 +32,7 @@ bool has_rounding_pairs(const Graph& graph);
 struct PairParams {
   DType dtype = DType::I8;
   QuantParams params;
-  bool operator==(const PairParams&) const = default;
 };
 std::optional<PairParams> constant_params(const Operation& op);
-// The same in the type that the integers have.
-std::optional<PairParams> stored_params(const Operation& op);
-
-// Whether every value is a step of these parameters, which have one scale.
-bool are_steps(std::span<const float> values, const QuantParams& params, DType dtype);
 
 }  // namespace ec::quantize
