@@ -51,6 +51,9 @@ Status emit_gather_nd(OpEmitter& e) {
 Status emit_scatter_nd(OpEmitter& e) {
   if (e.attrs<ScatterNdAttrs>().reduction != Reduction::Add)
     return e.fail("a reduction other than addition", std::string(kPipelineHint));
+  // The operator adds what is stored, zero points included.
+  if (e.input(0).type().quant || e.input(2).type().quant)
+    return e.fail("sums of integers with parameters");
   EC_TRY(const int32_t indices, e.int32_operand(1));
   const ec::Tensor& x = e.input(0);
   const Options opts = options(BuiltinOptions::ScatterNdOptions, CreateScatterNdOptions(e.fbb()));
