@@ -242,7 +242,8 @@ Status assign(QuantizeContext& context) {
   EC_CHECK_OK(open_trial(context));
   EC_TRY(ChosenRanges chosen, choose_ranges(*context.graph, context.plan, context.calibration,
                                             *context.trial, trial_runs(context)));
-  if (chosen.narrowed > 0) {
+  // Few samples of a detector hold objects: chance has more to choose from than elsewhere.
+  if (chosen.narrowed > 0 && chosen.widest.by_task) {
     EC_TRY(const bool holds, holds_on_others(context, chosen));
     if (!holds) chosen = {context.calibration.ranges, chosen.widest, chosen.widest, 0};
   }
