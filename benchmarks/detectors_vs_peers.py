@@ -138,10 +138,19 @@ def table_row(row: dict) -> str:
         cells += [str(row["pictures"]), str(row["detections"]), f"{row['ap']:.3f}", span(row["ap_interval"]), f"{row['ap75']:.3f}", f"{row['agreement']:.3f}",
                   span(row["agreement_interval"]), f"{row['scores_db']:.1f}",
                   span(row["against_ours"]["ap"], "{:+.3f}") if "against_ours" in row else "",
-                  f"{row['seconds']:.0f}", f"{row['cpu_seconds']:.0f}", ""]
+                  f"{row['seconds']:.0f}" if row["seconds"] is not None else "", f"{row['cpu_seconds']:.0f}", ""]
     else:
         cells += [""] * 11 + [row.get("error", "").replace("|", "/")]
     return "| " + " | ".join(cells) + " |"
+
+
+def heading(setup: str) -> list[str]:
+    return ["# int8 detectors against their peers", "", f"{setup} 50 pictures calibrate, others judge. AP: average precision at IoU 0.5 against "
+            "what the float network detects with a score of 0.25 and more, all classes together; agreement: how alike the detections above 0.25 are "
+            "(Dice coefficient); scores SQNR: of the scores of at least 0.02 in either network. Intervals hold 95 % of what other pictures would "
+            "give (bootstrap over pictures); where that of the difference to ours holds zero, the difference may be chance. Rows may come from "
+            "several runs, so that seconds under load say little; those of CPU do.", "",
+            "| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
 
 
 def main() -> int:
@@ -181,11 +190,7 @@ def main() -> int:
     tools = [*OURS, *PEERS]
     rows.sort(key=lambda row: (order.index(row["network"]), tools.index(row["tool"])))
     setup = describe_setup("onnxruntime", "ai-edge-litert")
-    lines = ["# int8 detectors against their peers", "", f"{setup} 50 pictures calibrate, others judge. AP: average precision at IoU 0.5 against "
-             "what the float network detects with a score of 0.25 and more, all classes together; agreement: how alike the detections above 0.25 are "
-             "(Dice coefficient); scores SQNR: of the scores of at least 0.02 in either network. Intervals hold 95 % of what other pictures would "
-             "give (bootstrap over pictures); where that of the difference to ours holds zero, the difference may be chance.", "",
-             "| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    lines = heading(setup)
     lines += [table_row(row) for row in rows]
     print("\n".join(lines))
     save_lines(args.out, "detectors.md", lines)
