@@ -8,7 +8,7 @@ limit=(-max_total_time="$seconds")
 [ -z "$runs" ] || limit=(-runs="$runs" -seed=1)
 seeds=$(dirname "$(realpath "$0")")/seeds
 status=0
-for reader in onnx tflite torch ecir arrays images; do
+for reader in onnx tflite tensorflow torch ecir arrays images; do
   work=$build/corpus/$reader
   mkdir -p "$work"
   echo "== $reader, ${limit[*]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|tflite|torch|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+#   tests/interop/run.sh [nodes|tflite|tensorflow|torch|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -96,6 +96,22 @@ compare_torch() {
   return $status
 }
 
+# TensorFlow models: recorded ones, and networks that Keras and TensorFlow save here.
+compare_tensorflow() {
+  local program=build/bin/edgecompile data=${EC_SHARED_DATA:-../shared/data} status=0
+  if [ -d "$data/tf" ]; then
+    "$python" tests/interop/tf_check.py "$program" recorded "$data/tf" || status=1
+  else
+    echo "tf_check: no $data/tf, skipped"
+  fi
+  if make_venv tensorflow tests/interop/requirements-tensorflow.txt; then
+    "$work/tensorflow/bin/pip" install -q -r tests/interop/requirements-tensorflow.txt
+    sha256sum < tests/interop/requirements-tensorflow.txt > "$work/tensorflow/.stamp"
+  fi
+  "$work/tensorflow/bin/python" tests/interop/tf_check.py "$program" networks lstm gru simple_rnn conv_lstm mel MobileNetV2 || status=1
+  return $status
+}
+
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
@@ -111,6 +127,9 @@ python="$work/peers/bin/python"
 failed=0
 if [ "$what" = tflite ] || [ "$what" = all ]; then
   compare_tflite || failed=1
+fi
+if [ "$what" = tensorflow ] || [ "$what" = all ]; then
+  compare_tensorflow || failed=1
 fi
 if [ "$what" = torch ] || [ "$what" = all ]; then
   compare_torch || failed=1
