@@ -108,10 +108,10 @@ class Evaluation {
 
   Status read_label_lines() {
     if (options_.text("labels").empty() || task_.has_boxes()) return {};
-    EC_TRY(lines_, quantize::read_label_file(options_.text("labels")));
+    EC_TRY(label_file_, quantize::read_label_file(options_.text("labels")));
     std::error_code ignored;
     if (!fs::is_directory(data_, ignored)) return {};
-    for (const quantize::LabelLine& line : lines_) {
+    for (const quantize::LabelLine& line : label_file_.lines) {
       if (line.path.empty())
         return Error(Code::BadCalibrationData, "no path on this line")
             .file(fmt::format("{}:{}", options_.text("labels"), line.line))
@@ -186,12 +186,12 @@ class Evaluation {
     if (task_.has_boxes()) {
       report_.box_labels = options_.text("labels");
     } else if (!options_.text("labels").empty()) {
-      if (lines_.size() != size_)
+      if (label_file_.lines.size() != size_)
         return Error(Code::BadCalibrationData,
-                     fmt::format("{} labels for {} samples", lines_.size(), size_))
+                     fmt::format("{} labels for {} samples", label_file_.lines.size(), size_))
             .file(options_.text("labels"))
             .hint("give one label for each sample, in their order");
-      EC_TRY(labels_, quantize::labels_of_lines(lines_, options_.text("labels")));
+      EC_TRY(labels_, quantize::labels_of_lines(label_file_.lines, options_.text("labels")));
     }
     report_.labels = labels_.source;
     report_.classes = labels_.names;
@@ -438,7 +438,7 @@ class Evaluation {
   TaskEvaluation task_;
   Preprocessing given_, preprocessing_, reference_preprocessing_;
   std::optional<EvaluatedNetwork> model_, reference_;
-  std::vector<quantize::LabelLine> lines_;
+  quantize::LabelFile label_file_;
   std::vector<fs::path> listed_;
   quantize::Labels labels_;
   bool labels_of_folders_ = false;

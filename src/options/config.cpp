@@ -57,6 +57,10 @@ struct ConfigReader {
   }
 };
 
+// A file with every option and its help has some kilobytes. Values of TOML take fifty times their
+// text.
+constexpr size_t kMaxConfig = size_t{512} << 10;
+
 Error with_hint(Error&& error, const std::string& path) {
   return std::move(error).file(path).hint("--generate-config prints a file to start from");
 }
@@ -67,6 +71,15 @@ Status read_config(const std::string& path, const OptionCatalog& catalog, Verb v
                    Options& options) {
   EC_TRY(const Blob blob, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(blob.bytes().data()), blob.size());
+  return parse_config(text, path, catalog, verb, options);
+}
+
+Status parse_config(std::string_view text, const std::string& path, const OptionCatalog& catalog,
+                    Verb verb, Options& options) {
+  if (text.size() > kMaxConfig)
+    return Error(Code::TooLarge, fmt::format("{} bytes are no configuration", text.size()))
+        .file(path)
+        .hint(fmt::format("a configuration file has at most {} bytes", kMaxConfig));
   // A TOML file cannot begin with a brace.
   const bool json = !trim(text).empty() && trim(text).front() == '{';
   Result<ConfigNode> root = json ? parse_json(text, path) : parse_toml(text, path);

@@ -13,6 +13,9 @@ namespace ec {
 // the nearest one), a value that does not fit.
 Status read_config(const std::string& path, const OptionCatalog& catalog, Verb verb,
                    Options& options);
+// The same of a file's content; `path` is for messages.
+Status parse_config(std::string_view text, const std::string& path, const OptionCatalog& catalog,
+                    Verb verb, Options& options);
 
 // A TOML file with every option of the verb: its help and default as comments, and the values that
 // `options` has from a file or the caller.

@@ -5,6 +5,7 @@
 
 #include "options/config_node.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec {
 namespace {
@@ -46,6 +47,7 @@ Result<ConfigNode> node_of(const Json& source, const std::string& key, int depth
 }  // namespace
 
 Result<ConfigNode> parse_json(std::string_view text, const std::string&) {
+  EC_CHECK_OK(check_json(text, text.size()));
   try {
     return node_of(Json::parse(text), {}, 0);
   } catch (const Json::exception& problem) {

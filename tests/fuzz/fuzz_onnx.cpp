@@ -2,12 +2,19 @@
 #include <cstdlib>
 
 #include "frontend/onnx/onnx.h"
+#include "fuzz/reader_fuzzer.h"
+#include "fuzz/wire_mutator.h"
 #include "ir/graph.h"
 
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return ec::fuzz::mutate_with<ec::fuzz::WireMutator>(data, size, max_size, seed);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const ec::Blob file = ec::Blob::copy_of(std::span<const uint8_t>(data, size));
+  const ec::fuzz::MemoryBound bound(size);
   ec::DiagnosticSink sink;
-  const auto graph = ec::import_onnx(file, "fuzz.onnx", {}, sink);
+  const auto graph = ec::import_onnx(ec::fuzz::blob_of(data, size), "fuzz.onnx", {}, sink);
   // Refused with a reason, or a sound graph; never both or neither.
   if (graph.ok() == sink.has_errors()) std::abort();
   if (graph.ok() && !ec::verify(**graph).empty()) std::abort();

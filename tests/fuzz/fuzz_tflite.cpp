@@ -5,10 +5,18 @@
 #include "formats/edgetpu/package.h"
 #include "formats/tflite/model_file.h"
 #include "frontend/tflite/tflite.h"
+#include "fuzz/flat_mutator.h"
+#include "fuzz/reader_fuzzer.h"
 #include "ir/graph.h"
 
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return ec::fuzz::mutate_with<ec::fuzz::FlatMutator>(data, size, max_size, seed);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const ec::Blob file = ec::Blob::copy_of(std::span<const uint8_t>(data, size));
+  const ec::fuzz::MemoryBound bound(size);
+  const ec::Blob file = ec::fuzz::blob_of(data, size);
   ec::DiagnosticSink sink;
   const auto graph = ec::import_tflite(file, "fuzz.tflite", {}, sink);
   // Refused with a reason, or a sound graph; never both or neither.

@@ -1,4 +1,4 @@
-"""Writes the small sound models under seeds/ that the mutation tests damage.
+"""Writes the small sound models under seeds/onnx that the mutation tests damage.
 
 Needs the onnx package. Each model exercises another part of the importer: encodings, nesting,
 functions, external data, shapes that are computed, quantised forms.
@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-OUT = pathlib.Path(__file__).parent / "seeds"
+OUT = pathlib.Path(__file__).parent / "seeds" / "onnx"
 RNG = np.random.default_rng(7)
 
 

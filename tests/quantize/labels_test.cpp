@@ -82,20 +82,20 @@ class LabelFileTest : public ::testing::Test {
   Result<Labels> read(const std::string& text) {
     const auto path = directory_ / "labels.txt";
     EXPECT_TRUE(write_file(path, std::string_view(text)).ok());
-    EC_TRY(lines_, read_label_file(path));
-    return labels_of_lines(lines_, path);
+    EC_TRY(file_, read_label_file(path));
+    return labels_of_lines(file_.lines, path);
   }
   TemporaryDirectory directory_;
-  std::vector<LabelLine> lines_;
+  LabelFile file_;
 };
 
 TEST_F(LabelFileTest, TheLastSeparatorCounts) {
   const auto labels = read("# comment\nmy dog.png\t3\r\na,b.png,4\nwith space.png 5\n");
   ASSERT_TRUE(labels.ok()) << labels.error().message();
   EXPECT_EQ(labels->of_sample, (std::vector<int64_t>{3, 4, 5}));
-  EXPECT_EQ(lines_[0].path, "my dog.png");
-  EXPECT_EQ(lines_[1].path, "a,b.png");
-  EXPECT_EQ(lines_[2].path, "with space.png");
+  EXPECT_EQ(file_.lines[0].path, "my dog.png");
+  EXPECT_EQ(file_.lines[1].path, "a,b.png");
+  EXPECT_EQ(file_.lines[2].path, "with space.png");
 }
 
 TEST_F(LabelFileTest, NamesCountInAlphabeticalOrder) {

@@ -51,7 +51,7 @@ class FileSource final : public SampleSource {
 
   std::string name(size_t index) const override {
     const auto [group, row] = locate(index);
-    const std::string path = group.values[0].path.string();
+    const std::string path = group.values[0].path;
     return group.first_index < 0 ? path : fmt::format("{}[{}]", path, group.first_index + row);
   }
 
@@ -59,7 +59,7 @@ class FileSource final : public SampleSource {
     const auto [group, row] = locate(index);
     if (!group.label) return std::optional<int64_t>();
     Result<int64_t> value = read_label(group, row);
-    if (!value) return std::move(value).error().file(group.label->path.string());
+    if (!value) return std::move(value).error().file(group.label->path);
     return std::optional(*value);
   }
 
@@ -71,7 +71,7 @@ class FileSource final : public SampleSource {
       if (!value)
         return std::move(value)
             .error()
-            .file(location.path.string())
+            .file(location.path)
             .note(fmt::format("sample '{}'", printable(name(index))));
       values[location.input] = std::move(*value);
     }

@@ -17,7 +17,7 @@ namespace ec::quantize {
 // Where the values of one input are stored.
 struct ValueLocation {
   size_t input = 0;
-  std::filesystem::path path;
+  std::string path;  // a std::filesystem::path takes several times as much, and lists are long
   std::string array = {};  // name in a .npz file
   uint32_t item = 0;       // tensor in a .pt file
 };

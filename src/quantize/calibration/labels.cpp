@@ -10,6 +10,7 @@
 #include "quantize/calibration/array_samples.h"
 #include "support/input_file.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec::quantize {
 namespace {
@@ -25,21 +26,21 @@ std::optional<int64_t> label_number(std::string_view text) {
 }
 
 // Labels as numbers where all texts are numbers, else as indices into their alphabetical order.
-Labels labels_of_texts(const std::vector<std::string>& texts) {
+Labels labels_of_texts(std::span<const std::string_view> texts) {
   Labels labels;
   const bool numbers =
       std::all_of(texts.begin(), texts.end(), [](const auto& text) { return label_number(text); });
   if (numbers) {
-    for (const std::string& text : texts) labels.of_sample.push_back(*label_number(text));
+    for (const std::string_view text : texts) labels.of_sample.push_back(*label_number(text));
     return labels;
   }
-  std::map<std::string, int64_t> order;
-  for (const std::string& text : texts) order.emplace(text, 0);
+  std::map<std::string_view, int64_t> order;
+  for (const std::string_view text : texts) order.emplace(text, 0);
   for (auto& [name, index] : order) {
     index = static_cast<int64_t>(labels.names.size());
-    labels.names.push_back(name);
+    labels.names.emplace_back(name);
   }
-  for (const std::string& text : texts) labels.of_sample.push_back(order.at(text));
+  for (const std::string_view text : texts) labels.of_sample.push_back(order.at(text));
   return labels;
 }
 
@@ -48,20 +49,20 @@ LabelLine split_line(std::string_view line, size_t number) {
   for (const char separator : {'\t', ',', ' '}) {
     const size_t at = line.rfind(separator);
     if (at == std::string_view::npos) continue;
-    return {number, std::string(trim(line.substr(0, at))), std::string(trim(line.substr(at + 1)))};
+    return {number, trim(line.substr(0, at)), trim(line.substr(at + 1))};
   }
-  return {number, {}, std::string(line)};
+  return {number, {}, line};
 }
 
-Result<std::vector<LabelLine>> read_label_array(const fs::path& path) {
+// Numbers as the text file that they might have been.
+Result<Blob> text_of_array(const fs::path& path) {
   Result<npy::Array> array = npy::load(path);
   if (!array) return std::move(array).error().file(path.string());
   Result<std::vector<int64_t>> values = label_values(*array);
   if (!values) return std::move(values).error().file(path.string());
-  std::vector<LabelLine> lines;
-  for (const int64_t value : *values)
-    lines.push_back({lines.size() + 1, {}, std::to_string(value)});
-  return lines;
+  std::string text;
+  for (const int64_t value : *values) text += std::to_string(value) + "\n";
+  return Blob::copy_of(std::span<const char>(text));
 }
 
 Error bad_line(const fs::path& file, size_t line, std::string what) {
@@ -79,7 +80,7 @@ Labels labels_of_folders(const SampleSource& samples, const fs::path& root) {
     if (relative.empty() || std::distance(relative.begin(), relative.end()) < 2) return {};
     folders.push_back(relative.begin()->string());
   }
-  Labels labels = labels_of_texts(folders);
+  Labels labels = labels_of_texts(std::vector<std::string_view>(folders.begin(), folders.end()));
   labels.source =
       labels.names.empty() ? "folders, by number" : "folders, in alphabetical order from 0";
   return labels;
@@ -126,31 +127,43 @@ Result<Labels> labels_of_samples(SampleSource& samples) {
   return labels;
 }
 
-Result<std::vector<LabelLine>> read_label_file(const fs::path& path) {
-  if (to_lower(path.extension().string()) == ".npy") return read_label_array(path);
-  EC_TRY(const Blob file, read_file(path));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
-  std::vector<LabelLine> lines;
-  size_t number = 0;
-  for (const std::string_view raw : split(text, '\n')) {
-    ++number;
+Result<LabelFile> read_label_file(const fs::path& path) {
+  const bool numbers = to_lower(path.extension().string()) == ".npy";
+  EC_TRY(Blob content, numbers ? text_of_array(path) : read_file(path));
+  return parse_label_file(std::move(content), path);
+}
+
+Result<LabelFile> parse_label_file(Blob content, const fs::path& path) {
+  const std::string_view text(reinterpret_cast<const char*>(content.bytes().data()),
+                              content.size());
+  const auto count = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (count > reading_allowance(text.size()) / sizeof(LabelLine))
+    return Error(Code::TooLarge, fmt::format("the file has {} lines", count))
+        .file(path.string())
+        .hint("evaluate the data in several parts");
+  LabelFile file{std::move(content), {}};
+  std::vector<LabelLine>& lines = file.lines;
+  lines.reserve(count + 1);
+  LineReader reader(text);
+  for (std::string_view raw; reader.next(raw);) {
     const std::string_view line = trim(raw);
     if (line.empty() || line.starts_with('#')) continue;
-    LabelLine parsed = split_line(line, number);
-    const std::string lower = to_lower(parsed.label);
+    const LabelLine parsed = split_line(line, reader.number());
+    const std::string lower = to_lower(parsed.label.substr(0, 8));
     if (lines.empty() && (lower == "label" || lower == "class")) continue;  // names of the columns
-    if (parsed.label.empty()) return bad_line(path, number, "no label on this line");
-    lines.push_back(std::move(parsed));
+    if (parsed.label.empty()) return bad_line(path, reader.number(), "no label on this line");
+    lines.push_back(parsed);
   }
   if (lines.empty())
     return Error(Code::BadCalibrationData, "the file holds no labels")
         .file(path.string())
         .hint("write PATH<tab>LABEL on each line");
-  return lines;
+  return file;
 }
 
 Result<Labels> labels_of_lines(const std::vector<LabelLine>& lines, const fs::path& file) {
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;
+  texts.reserve(lines.size());
   size_t numbers = 0;
   for (const LabelLine& line : lines) {
     texts.push_back(line.label);

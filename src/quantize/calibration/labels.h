@@ -30,14 +30,21 @@ bool is_label_name(std::string_view name);
 // The integers of an array of labels. BadCalibrationData: it holds something else.
 Result<std::vector<int64_t>> label_values(const npy::Array& array);
 
-// One line of a labels file: "PATH<tab, comma or space>LABEL", or the label alone.
+// One line of a labels file: "PATH<tab, comma or space>LABEL", or the label alone. The texts are
+// those of the file.
 struct LabelLine {
   size_t line = 0;
-  std::string path, label;
+  std::string_view path, label;
+};
+struct LabelFile {
+  Blob content;
+  std::vector<LabelLine> lines;
 };
 // A text file, or a .npy file with one integer per sample. Errors: BadCalibrationData naming the
-// line.
-Result<std::vector<LabelLine>> read_label_file(const std::filesystem::path& path);
+// line; TooLarge where the lines take far more memory than the file.
+Result<LabelFile> read_label_file(const std::filesystem::path& path);
+// The same of a text file's content; `path` is for messages.
+Result<LabelFile> parse_label_file(Blob content, const std::filesystem::path& path);
 // Numbers where all are numbers, else names whose alphabetical order counts from 0.
 Result<Labels> labels_of_lines(const std::vector<LabelLine>& lines,
                                const std::filesystem::path& file);

@@ -6,6 +6,7 @@
 
 #include "support/input_file.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec::quantize {
 namespace {
@@ -14,6 +15,8 @@ namespace fs = std::filesystem;
 
 // More entries than any data set has: a mistaken path such as "/".
 constexpr size_t kMaxEntries = 20'000'000;
+// What a sample of a list takes in memory: where it is, and the name of its file.
+constexpr size_t kBytesOfSample = 320;
 
 }  // namespace
 
@@ -64,17 +67,25 @@ Result<std::vector<fs::path>> files_in_folder(const fs::path& folder) {
   return files;
 }
 
-Result<std::vector<ListedSample>> read_list(const fs::path& path) {
+Status read_list(const fs::path& path, const TakeListed& take) {
   EC_TRY(const Blob file, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
-  std::vector<ListedSample> samples;
-  size_t number = 0;
-  for (const std::string_view raw : split(text, '\n')) {
-    ++number;
+  return parse_list(text, path, take);
+}
+
+Status parse_list(std::string_view text, const fs::path& path, const TakeListed& take) {
+  const auto count = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (count > reading_allowance(text.size()) / kBytesOfSample)
+    return Error(Code::TooLarge, fmt::format("the list has {} lines", count))
+        .file(path.string())
+        .hint("give a folder of files, or several lists");
+  bool empty = true;
+  LineReader reader(text);
+  for (std::string_view raw; reader.next(raw);) {
     const std::string_view line = trim(raw);
     if (line.empty() || line.starts_with('#')) continue;
     ListedSample sample;
-    sample.line = number;
+    sample.line = reader.number();
     const bool several = line.find('\t') != std::string_view::npos;
     for (const std::string_view field : split(line, '\t')) {
       if (trim(field).empty()) continue;
@@ -88,16 +99,16 @@ Result<std::vector<ListedSample>> read_list(const fs::path& path) {
       const std::string_view name = trim(named ? field.substr(equals + 1) : field);
       if (name.empty())
         return Error(Code::BadCalibrationData, "a name without a file")
-            .file(fmt::format("{}:{}", path.string(), number))
+            .file(fmt::format("{}:{}", path.string(), sample.line))
             .hint("write NAME=PATH, or a path alone");
       listed.path = path.parent_path() / name;
       sample.files.push_back(std::move(listed));
     }
-    samples.push_back(std::move(sample));
+    EC_CHECK_OK(take(sample));
+    empty = false;
   }
-  if (samples.empty())
-    return Error(Code::BadCalibrationData, "the list names no files").file(path.string());
-  return samples;
+  if (empty) return Error(Code::BadCalibrationData, "the list names no files").file(path.string());
+  return {};
 }
 
 }  // namespace ec::quantize

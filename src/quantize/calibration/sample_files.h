@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct ListedSample {
   size_t line = 0;
   std::vector<ListedFile> files;
 };
-Result<std::vector<ListedSample>> read_list(const std::filesystem::path& path);
+// Hands on one sample after the other, so that a list takes no memory of its own; ends with the
+// first error that `take` gives.
+using TakeListed = std::function<Status(const ListedSample& sample)>;
+Status read_list(const std::filesystem::path& path, const TakeListed& take);
+// The same of a list's content; files are looked for beside `path`.
+Status parse_list(std::string_view text, const std::filesystem::path& path, const TakeListed& take);
 
 }  // namespace ec::quantize

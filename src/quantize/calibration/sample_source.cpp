@@ -124,8 +124,8 @@ Result<std::unique_ptr<SampleSource>> open_samples(const std::string& path,
     EC_TRY(const std::vector<fs::path> files, files_in_folder(path));
     for (const fs::path& file : files) EC_CHECK_OK(collector.add_file(file));
   } else if (file_kind(path) == FileKind::List) {
-    EC_TRY(const std::vector<ListedSample> list, read_list(path));
-    for (const ListedSample& sample : list) EC_CHECK_OK(collector.add_listed(sample, path));
+    EC_CHECK_OK(read_list(
+        path, [&](const ListedSample& sample) { return collector.add_listed(sample, path); }));
   } else {
     EC_CHECK_OK(collector.add_file(path));
   }

@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "support/sha256.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec::quantize {
 namespace {
@@ -347,6 +348,8 @@ Measurements::Measurements(Measurements&&) noexcept = default;
 Measurements& Measurements::operator=(Measurements&&) noexcept = default;
 
 Result<Measurements> Measurements::parse(std::string_view text, std::string file) {
+  if (Status fits = check_json(text, text.size()); !fits.ok())
+    return std::move(fits).error().file(file);
   Json json = Json::parse(text, nullptr, false);
   Measurements result;
   result.playing_ = true;

@@ -3,16 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "support/input_file.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec::tasks::detection {
 namespace {
 
 using Json = nlohmann::json;
+
+// What is read of such a file.
+constexpr std::array<std::string_view, 12> kMembers = {
+    "images", "annotations", "categories", "id",          "name", "file_name",
+    "width",  "height",      "image_id",   "category_id", "bbox", "iscrowd"};
 
 Error bad(std::string message) {
   return Error(Code::BadCalibrationData, std::move(message))
@@ -69,7 +76,15 @@ Result<CocoLabels> CocoLabels::read(const std::filesystem::path& path) {
 }
 
 Result<CocoLabels> CocoLabels::parse(std::string_view text) {
-  const Json root = Json::parse(text, nullptr, false);
+  EC_CHECK_OK(check_json(text, text.size(), kMembers));
+  // Outlines of objects are nearly all of such a file, and are not read.
+  const Json root = Json::parse(
+      text,
+      [](int, Json::parse_event_t event, const Json& name) {
+        return event != Json::parse_event_t::key ||
+               std::ranges::find(kMembers, name.get_ref<const std::string&>()) != kMembers.end();
+      },
+      false);
   if (!root.is_object()) return bad("the labels are no JSON object");
   CocoLabels labels;
   EC_TRY(const Json* categories, list_of(root, "categories"));

@@ -5,6 +5,7 @@
 
 #include "frontend/torch/export/program.h"
 #include "support/strings.h"
+#include "support/text_memory.h"
 
 namespace ec::torch::exported {
 namespace {
@@ -332,11 +333,18 @@ class Decoder : private JsonReader {
     if (!calls.is_array() || calls.empty() || !calls[0].is_object() ||
         !calls[0].contains("signature"))
       return std::nullopt;
-    const json spec = json::parse(optional_text(calls[0]["signature"], "out_spec"), nullptr, false);
+    const json spec = nested(optional_text(calls[0]["signature"], "out_spec"));
     if (!spec.is_array() || spec.size() != 2) return std::nullopt;
     fields_ = module.contains("treespec_namedtuple_fields") ? &module["treespec_namedtuple_fields"]
                                                             : nullptr;
     return tree(spec[1], 0);
+  }
+
+  // JSON in a text of JSON; discarded where it is none.
+  json nested(const std::string& text) {
+    if (check_json(text, text.size()).ok()) return json::parse(text, nullptr, false);
+    fault("a text in it nests too deep");
+    return json(json::value_t::discarded);
   }
 
   TreeSpec tree(const json& value, int depth) {
@@ -348,7 +356,7 @@ class Decoder : private JsonReader {
     result.type = optional_text(value, "type");
     // The keys of a dict as JSON in a text, or the name of a NamedTuple's class.
     const std::string context = optional_text(value, "context");
-    const json keys = json::parse(context, nullptr, false);
+    const json keys = nested(context);
     if (keys.is_array())
       for (const json& key : keys)
         result.keys.push_back(key.is_string() ? key.get<std::string>() : key.dump());
@@ -367,7 +375,8 @@ class Decoder : private JsonReader {
   const json* fields_ = nullptr;
 };
 
-Result<json> parse(std::string_view text) {
+Result<json> parse(std::string_view text, size_t file_size) {
+  EC_CHECK_OK(check_json(text, file_size));
   json root = json::parse(text, nullptr, false);
   if (root.is_discarded()) return Error(Code::CorruptFile, "the exported program is no JSON");
   return root;
@@ -375,13 +384,14 @@ Result<json> parse(std::string_view text) {
 
 }  // namespace
 
-Result<Program> decode_program(std::string_view text) {
-  EC_TRY(const json root, parse(text));
+Result<Program> decode_program(std::string_view text, size_t file_size) {
+  EC_TRY(const json root, parse(text, file_size));
   return Decoder().program(root);
 }
 
-Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view text) {
-  EC_TRY(const json root, parse(text));
+Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view text,
+                                                           size_t file_size) {
+  EC_TRY(const json root, parse(text, file_size));
   return Decoder().weights(root);
 }
 

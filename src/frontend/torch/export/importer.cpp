@@ -291,7 +291,7 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
                                                   DiagnosticSink& sink) {
   EC_TRY(const std::string record, program_record(archive));
   EC_TRY(const std::string text, archive.read_text(record));
-  EC_TRY(const Program program, decode_program(text));
+  EC_TRY(const Program program, decode_program(text, archive.file_size()));
   EC_TRY(Weights weights, Weights::open(archive, program_name(record)));
   ProgramImport problems(file, sink, program.positional_only, options.kept);
   if (problems.check_operators(program.graph)) {

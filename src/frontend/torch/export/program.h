@@ -105,7 +105,7 @@ struct Program {
 };
 
 // Errors: CorruptFile for what breaks the format, UnsupportedFormat for other major versions.
-Result<Program> decode_program(std::string_view json);
+Result<Program> decode_program(std::string_view json, size_t file_size);
 
 // One record of a weights' list: which bytes, and how they are viewed.
 struct WeightRecord {
@@ -113,7 +113,7 @@ struct WeightRecord {
   bool pickled = false;
   TensorMeta meta;
 };
-Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view json);
+Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view json, size_t file_size);
 
 // c10::ScalarType of torch.export's own codes; empty for those that it lacks.
 std::optional<int64_t> scalar_type_of_export(int64_t number);

@@ -20,7 +20,7 @@ Result<Weights> Weights::open(const Archive& archive, const std::string& name) {
 
 Status Weights::add_list(const std::string& folder, const std::string& record) {
   EC_TRY(const std::string text, archive_->read_text(record));
-  EC_TRY(auto records, decode_weights(text));
+  EC_TRY(auto records, decode_weights(text, archive_->file_size()));
   for (auto& [name, entry] : records) raw_[name] = Raw{std::move(entry), folder};
   return {};
 }
