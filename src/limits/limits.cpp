@@ -8,6 +8,16 @@ namespace {
 constexpr uint64_t kMillion = 1'000'000;
 constexpr size_t kMegabyte = size_t{1} << 20;
 
+// What one run may take when nobody says: what the model's own size justifies. The largest tensors
+// beside the smallest files are those of networks that make pictures larger: 20 kB of weights and
+// some hundred megabytes. A file of a few hundred bytes that asks for that is made to cost memory.
+constexpr size_t kRunBase = 40 * kMegabyte, kRunPerByte = 16384, kRunMost = 512 * kMegabyte;
+
+size_t justified_run(size_t model_bytes) {
+  const size_t more = kRunMost - kRunBase;
+  return kRunBase + (model_bytes > more / kRunPerByte ? more : model_bytes * kRunPerByte);
+}
+
 }  // namespace
 
 BudgetLimits job_limits(const Options& options) {
@@ -34,10 +44,12 @@ FoldLimits fold_limits(const Options& options, size_t model_bytes) {
   return limits;
 }
 
-BudgetLimits run_limits(const Options& options) {
+BudgetLimits run_limits(const Options& options, size_t model_bytes) {
   BudgetLimits limits;
   limits.work = static_cast<uint64_t>(options.integer_if("run-work").value_or(0)) * kMillion;
-  limits.memory = static_cast<size_t>(options.integer_if("run-memory").value_or(0)) * kMegabyte;
+  const auto megabytes = options.integer_if("run-memory");
+  limits.memory =
+      megabytes ? static_cast<size_t>(*megabytes) * kMegabyte : justified_run(model_bytes);
   limits.work_option = "--run-work MILLIONS";
   limits.memory_option = "--run-memory MB";
   return limits;

@@ -59,8 +59,8 @@ constexpr OptionDef kLimits[] = {
      .type = OptionType::Integer,
      .argument = "MB",
      .help = "most memory for the tensors of one run where the model is measured or calibrated; a "
-             "model that needs more fails with EC5001",
-     .default_value = "512",
+             "model that needs more fails with EC5001 (default: 40 MB and 16 kB for each byte of "
+             "the model, at most 512 MB)",
      .least = 1,
      .most = 1e9,
      .verbs = VerbSet(Verb::Compile, Verb::Check, Verb::Quantize, Verb::Bench),
@@ -78,7 +78,7 @@ constexpr OptionDef kLimits[] = {
     {.name = "self-check-memory",
      .type = OptionType::Integer,
      .argument = "MB",
-     .help = "most memory for tensors in the self-check beyond twice the model's constants; a "
+     .help = "most memory for tensors in the self-check beyond twice the model's file; a "
              "model that needs more is read back and not run",
      .default_value = "32",
      .least = 0,

@@ -256,21 +256,17 @@ Span roi_span(const RoiAlignAttrs& attrs, double low, double high, int64_t bins)
   return {start, bin, samples};
 }
 
-template <class C>
-double pool_samples(const C* plane, std::span<const Sample> samples, bool max_mode) {
-  double sum = 0.0, best = 0.0;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    double largest = -INFINITY;
+// What a bin has collected of one channel.
+struct Pool {
+  double sum = 0.0, best = -INFINITY;
+  void add(const Sample& sample, const double* plane) {
     for (size_t k = 0; k < 4; ++k) {
-      const double part = samples[i].weight[k] * static_cast<double>(plane[samples[i].at[k]]);
+      const double part = sample.weight[k] * plane[sample.at[k]];
       sum += part;
-      largest = std::max(largest, part);
+      best = std::max(best, part);
     }
-    best = i == 0 ? largest : std::max(best, largest);
   }
-  if (max_mode) return best;
-  return samples.empty() ? 0.0 : sum / static_cast<double>(samples.size());
-}
+};
 
 Status reference_roi_align(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RoiAlignAttrs>();
@@ -282,7 +278,7 @@ Status reference_roi_align(KernelContext& ctx) {
   std::vector<int64_t> images(static_cast<size_t>(os[0]));
   load<int64_t>(ctx.input(2), images);
   Writer<double> out(ctx.output(0));
-  std::vector<Sample> samples;
+  std::vector<Pool> pools(static_cast<size_t>(xs[1]));  // by channel
   Ticker ticker;
   for (int64_t r = 0; r < os[0]; ++r) {
     const int64_t image = images[static_cast<size_t>(r)];
@@ -301,13 +297,20 @@ Status reference_roi_align(KernelContext& ctx) {
       for (int64_t j = 0; j < os[3]; ++j) {
         // Four products for each sample and channel, and the sample's own place.
         if (ticker.tick(4 * (*per_bin) * (4 + xs[1]))) return {};
-        samples.clear();
+        std::fill(pools.begin(), pools.end(), Pool());
         for (int64_t sy = 0; sy < rows.samples; ++sy)
-          for (int64_t sx = 0; sx < columns.samples; ++sx)
-            samples.push_back(bilinear(rows.at(i, sy), columns.at(j, sx), xs[2], xs[3]));
-        for (int64_t c = 0; c < xs[1]; ++c)
-          out[static_cast<size_t>(((r * xs[1] + c) * os[2] + i) * os[3] + j)] =
-              pool_samples(x.data() + (image * xs[1] + c) * plane, samples, attrs.max_mode);
+          for (int64_t sx = 0; sx < columns.samples; ++sx) {
+            const Sample sample = bilinear(rows.at(i, sy), columns.at(j, sx), xs[2], xs[3]);
+            for (int64_t c = 0; c < xs[1]; ++c)
+              pools[static_cast<size_t>(c)].add(sample, x.data() + (image * xs[1] + c) * plane);
+          }
+        const bool empty = rows.samples <= 0 || columns.samples <= 0;
+        for (int64_t c = 0; c < xs[1]; ++c) {
+          const Pool& pool = pools[static_cast<size_t>(c)];
+          const double value =
+              attrs.max_mode ? pool.best : pool.sum / static_cast<double>(*per_bin);
+          out[static_cast<size_t>(((r * xs[1] + c) * os[2] + i) * os[3] + j)] = empty ? 0 : value;
+        }
       }
   }
   out.commit();

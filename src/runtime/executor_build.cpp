@@ -151,7 +151,7 @@ class Builder {
     const uint64_t most_work = kMostFoldWork + 16 * model_bytes_;
     const uint64_t left = most_work - std::min(most_work, p_.folded_work);
     const size_t most = kMostFolded + 4 * model_bytes_;  // bytes become floats
-    const size_t room = most - std::min(most, p_.memory.constant_bytes);
+    const size_t room = within_budget(most - std::min(most, p_.memory.constant_bytes));
     if (work > std::max(left, kSmallWork)) return false;
     Budget budget({.work = 2 * std::max(left, kSmallWork)});
     Result<std::vector<Value>> results = [&] {
@@ -163,9 +163,19 @@ class Builder {
     for (size_t i = 0; i < op.outputs().size(); ++i) {
       Value& value = (*results)[i];
       p_.memory.constant_bytes += value.data.size();
+      folded_bytes_ += value.data.size();
       set_known(p_.state(op.output(i)), std::move(value));
     }
     return true;
+  }
+
+  // How many bytes the next constant may have: at most `room`, and with those before it half of
+  // what the job may hold. What does not fit is left to the run, whose plan says how much it needs.
+  size_t within_budget(size_t room) const {
+    const Budget* job = Budget::current();
+    while (job != nullptr && room > kSmallBytes && !job->has_room(2 * (folded_bytes_ + room)))
+      room /= 2;
+    return room;
   }
 
   // --- steps ------------------------------------------------------------------------------------
@@ -315,7 +325,7 @@ class Builder {
   Status place(const MemoryPlan& plan) {
     p_.memory.arena_bytes = plan.arena_bytes;
     p_.memory.lower_bound = plan.lower_bound;
-    EC_CHECK_OK(check_room(plan.arena_bytes + interface_bytes()));
+    EC_CHECK_OK(check_room(plan.arena_bytes + interface_bytes() + folded_bytes_));
     p_.arena = Buffer::allocate(plan.arena_bytes);
     if (!p_.arena.ok())
       return Error(Code::OutOfMemory,
@@ -342,7 +352,8 @@ class Builder {
   }
 
   Program& p_;
-  size_t model_bytes_ = 0;  // of the graph's constants
+  size_t model_bytes_ = 0;   // of the graph's constants
+  size_t folded_bytes_ = 0;  // of the constants that were computed here
   std::unordered_map<uint32_t, TensorType> open_;
   std::unordered_map<uint32_t, Attrs> normalised_;  // by operation, where they differ from its own
   AliasSets aliases_;

@@ -66,10 +66,18 @@ class Files(Case):
         yield ["run", "m.onnx", "--config", name(".toml")]
         for ending in [".npy", ".npz", ".pt", ".bin", ".png", ".txt"]:
             yield [*calibrated, "--calibration-data", name(ending)]
-        yield [*calibrated, "--calibration-data", "random", "--load-statistics", name(".json")]
-        self.write("list.lst", f"{name('.npy')}\n")
-        yield [*calibrated, "--calibration-data", "list.lst"]
-        yield ["evaluate", "m.onnx", "--data", "random", "--labels", name(".txt")]
+        yield [*calibrated, "--statistics", name(".json")]
+        for ending in [".npy", ".png", ".pt"]:
+            self.write("list.lst", f"{name(ending)}\n")
+            yield [*calibrated, "--calibration-data", "list.lst"]
+        for ending in [".txt", ".npy", ".json"]:
+            yield ["evaluate", "m.onnx", "--data", "random", "--labels", name(ending)]
+        yield ["evaluate", "m.onnx", "--data", name(".npy"), "--reference", "m.onnx"]
+        yield ["evaluate", "m.onnx", "--data", "random", "--reference", name(".onnx")]
+        weights = onnx.external_tensor("w", [2], name(".bin"))
+        self.write("external.onnx", onnx.model([onnx.node("Add", ["x", "w"], ["y"])], [onnx.value("x", [2])],
+                                               [onnx.value("y", [2])], [weights]))
+        yield ["inspect", "external.onnx"]
 
     def test_what_is_no_file_is_refused_at_once(self):
         def pipe(ending):
@@ -94,7 +102,8 @@ class Files(Case):
                 with self.subTest(arguments=arguments):
                     outcome = self.run_program(*arguments)  # which ends it after two minutes
                     self.assertGreater(outcome.code, 0, outcome.out)
-                    self.assertRegex(outcome.err, r"error EC[1-8]\d\d\d:")
+                    # A folder of samples is a folder; everything else is refused for what it is, not for how it was asked.
+                    self.assertRegex(outcome.err, r"error EC[14]\d\d\d:", arguments)
         listener = socket.socket(socket.AF_UNIX)
         self.addCleanup(listener.close)
         here = os.getcwd()
@@ -103,6 +112,53 @@ class Files(Case):
         os.chdir(here)
         for path in ["socket.onnx", "/dev/zero", "/dev/stdin", "/proc/kcore", "/proc/self/environ", "/proc/self/mem"]:
             self.assertRegex(self.run_program("inspect", path).err, r"error EC[15]\d\d\d:")
+
+    def test_places_for_outputs_that_are_no_files(self):
+        for ending in [".tflite", ".ecir", ".json", ".npy"]:
+            os.mkfifo(self.dir / f"pipe{ending}")
+        fixed = ["m.onnx", "-t", "tflite", "--dim", "batch=1"]
+        for arguments in [["compile", *fixed, "-o", "pipe.tflite"], ["optimize", "m.onnx", "-o", "pipe.ecir"],
+                          ["compile", *fixed, "-o", "a.tflite", "--report", "json=pipe.json"],
+                          ["compile", *fixed, "-o", "b.tflite", "-q", "ptq", "--calibration-data", "random",
+                           "--save-statistics", "pipe.json"],
+                          ["run", "m.onnx", "--dim", "batch=1", "-o", "pipe.npy"],
+                          ["compile", *fixed, "-o", "c.tflite", "--dump-phases", "pipe.json"]]:
+            with self.subTest(arguments=arguments):
+                outcome = self.run_program(*arguments)
+                self.assertEqual(outcome.code, 1, outcome.err)
+                self.assertIn("error EC1017:", outcome.err)
+
+    def test_json_that_becomes_far_more_than_it_is(self):
+        """Lists of nothing, two bytes each, take thirty times as much; and deep ones are copied by recursion."""
+        deep = "[" * 300_000 + "]" * 300_000
+        many = "[" + "[]," * (4 * MB) + "[]]"
+        calibrated = ["check", "m.onnx", "-t", "tflite", "-q", "ptq", "--dim", "batch=1"]
+        for content, code in [(deep, "EC1013"), (many, "EC1014")]:
+            self.write("statistics.json", f'{{"format": "edgecompiler statistics", "version": 4, "answers": {content}}}')
+            self.write("coco.json", f'{{"images": [], "annotations": [], "categories": {content}}}')
+            for arguments in [[*calibrated, "--statistics", "statistics.json"],
+                              ["evaluate", "m.onnx", "--data", "random", "--labels", "coco.json"]]:
+                with self.subTest(code=code, arguments=arguments):
+                    found, errors = self.bounded(*arguments, files=["m.onnx", arguments[-1]])
+                    self.assertEqual(found, 7, errors[:500])
+                    self.assertIn(code, errors)
+        self.write("config.json", f'{{"dim": {deep}}}')
+        found, errors = self.bounded("run", "m.onnx", "--config", "config.json", files=["config.json"])
+        self.assertIn("EC1014", errors)
+        self.write("config.toml", "dim = [" + "1," * MB + "]\n")
+        found, errors = self.bounded("run", "m.onnx", "--config", "config.toml", files=["config.toml"])
+        self.assertIn("EC1014", errors)
+
+    def test_lists_and_labels_of_millions_of_lines(self):
+        self.write("relu.onnx", onnx.relu_model([1, 3, 8, 8]))
+        self.write("list.txt", "a\n" * (2 * MB))
+        self.write("labels.txt", "1\n" * (4 * MB))
+        for arguments in [["check", "relu.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "list.txt"],
+                          ["evaluate", "relu.onnx", "--data", "random", "--labels", "labels.txt"]]:
+            with self.subTest(arguments=arguments):
+                code, errors = self.bounded(*arguments, files=["relu.onnx", arguments[-1]])
+                self.assertEqual(code, 7, errors)
+                self.assertIn("EC1014", errors)
 
     def test_a_folder_with_a_pipe_is_calibration_data(self):
         folder = self.dir / "samples"
