@@ -37,7 +37,7 @@ Result<ConfigNode> node_of(const Json& source, const std::string& key, int depth
     ConfigNode::Table entries;
     for (const auto& [name, value] : source.items()) {
       EC_TRY(ConfigNode one, node_of(value, name, depth + 1));
-      entries.emplace_back(name, std::move(one));
+      entries.push_back({name, std::move(one)});
     }
     node.value = std::move(entries);
   }

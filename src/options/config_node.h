@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,8 +14,9 @@
 namespace ec {
 
 struct ConfigNode {
+  struct Entry;  // a key and its value
   using List = std::vector<ConfigNode>;
-  using Table = std::vector<std::pair<std::string, ConfigNode>>;  // in the order of the file
+  using Table = std::vector<Entry>;  // in the order of the file
   // std::monostate: a kind of value that no option has, such as a date.
   std::variant<std::monostate, bool, int64_t, double, std::string, List, Table> value;
   std::string position;  // "line 3"; empty where the format's reader does not tell it
@@ -25,6 +25,11 @@ struct ConfigNode {
   const Table* table() const { return std::get_if<Table>(&value); }
   // "line 3: text".
   Error error(std::string text) const;
+};
+
+struct ConfigNode::Entry {
+  std::string key;
+  ConfigNode value;
 };
 
 // Deeper values are errors: no option has any.

@@ -35,7 +35,7 @@ Result<ConfigNode> node_of(const toml::node& source, int depth) {
     ConfigNode::Table entries;
     for (const auto& [key, value] : *table) {
       EC_TRY(ConfigNode one, node_of(value, depth + 1));
-      entries.emplace_back(std::string(key.str()), std::move(one));
+      entries.push_back({std::string(key.str()), std::move(one)});
     }
     node.value = std::move(entries);
   }

@@ -43,11 +43,11 @@ def model(version: int, channels: int, layers: int) -> bytes:
 
 
 class Bench:
-    def __init__(self, program: str, folder: pathlib.Path, arguments: list[str], output: str) -> None:
+    def __init__(self, program: str, folder: pathlib.Path, arguments: list[str], output: str, seed: int) -> None:
         self.command = [program, "m.onnx", *arguments, "-o", output]
         self.folder = folder
         self.output = folder / output
-        self.source = random.Random(7)
+        self.source = random.Random(seed)
         self.versions = [model(v, 96, 4) for v in (1, 2)]
         self.results = []
         times = []
@@ -118,6 +118,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--cuts", type=int, default=300)
     parser.add_argument("--overwrites", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=7, help="of the moments")
     parser.add_argument("--folder", help="where the files go; default: a temporary folder")
     options = parser.parse_args()
     program = str(pathlib.Path(options.program).resolve())
@@ -128,7 +129,7 @@ def main() -> int:
         for i, (arguments, output) in enumerate(forms):
             folder = pathlib.Path(name) / str(i)
             folder.mkdir()
-            benches.append(Bench(program, folder, arguments, output))
+            benches.append(Bench(program, folder, arguments, output, options.seed))
         for i in range(options.kills):
             replace = i // 2 % 2 == 1
             table["kill -9, file replaced" if replace else "kill -9, new file"][benches[i % 2].kill(replace)] += 1
