@@ -104,6 +104,17 @@ def _numpy_form(dtype: IRDType) -> np.dtype[Any]:
     return form
 
 
+def array_of(value: Any, what: str, dtype: Any = None, code: str = "EC7003") -> Array:
+    """What numpy makes of a caller's value; `what` names it where numpy makes nothing of it."""
+    try:
+        made: Array = np.asarray(value, dtype=dtype)
+    except MemoryError as error:
+        raise EdgeCompilerError(f"error EC5001: {what}: {error}", code="EC5001") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EdgeCompilerError(f"error {code}: {what} is no array: {error}", code=code) from None
+    return made
+
+
 def array_from_native(buffer: Any, dtype: IRDType, shape: Any) -> Array:
     """An array on the native bytes: no copy, except for integers below a byte."""
     try:
@@ -124,5 +135,8 @@ def array_to_native(array: Array, dtype: IRDType) -> Array:
             array = array.astype(storage)
         else:
             array = np.ascontiguousarray(array).reshape(array.shape).view(storage)
-    flat: Array = np.require(array, requirements=["C", "A"]).reshape(-1)
+    try:
+        flat: Array = np.require(array, requirements=["C", "A"]).reshape(-1)
+    except MemoryError as error:  # an array may be larger than its memory
+        raise EdgeCompilerError(f"error EC5001: {error}", code="EC5001") from None
     return flat.view(np.uint8)

@@ -16,6 +16,7 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from . import _native
+from ._dtypes import array_of
 from ._models import CompileResult, Model, StrPath, has_no_path, model_path, native_model
 from ._samples import Samples, samples_path
 from .reports import CompileReport, EvaluateReport, ModelSummary
@@ -117,7 +118,7 @@ def _keywords(options: dict[str, Any], scratch: pathlib.Path) -> dict[str, Any]:
 def _labels_path(labels: StrPath | Sequence[int], scratch: pathlib.Path) -> str:
     if isinstance(labels, (str, os.PathLike)):
         return os.fspath(labels)
-    np.save(scratch / "labels.npy", np.asarray(labels, np.int64))
+    np.save(scratch / "labels.npy", array_of(labels, "labels=", np.int64, code="EC4003"))
     return str(scratch / "labels.npy")
 
 

@@ -9,6 +9,9 @@ from typing import Any, Union
 
 import numpy as np
 
+from ._dtypes import array_of
+from .errors import EdgeCompilerError
+
 Array = Any  # a numpy array, or what numpy.asarray takes (a torch tensor on the CPU)
 Sample = Union[Array, Sequence[Array], Mapping[str, Array]]
 Samples = Union[str, "os.PathLike[str]", Array, Mapping[str, Array], Iterable[Sample]]
@@ -38,6 +41,13 @@ def samples_path(data: Samples, scratch: pathlib.Path, labelled: bool = False) -
     return str(folder)
 
 
+def _array(value: Array) -> Any:
+    made = array_of(value, "a sample", code="EC4003")
+    if made.dtype.hasobject:
+        raise EdgeCompilerError("error EC4003: a sample holds Python objects, not numbers", code="EC4003")
+    return made
+
+
 def _has_label(arrays: Sequence[Any]) -> bool:
     if len(arrays) < 2:
         return False
@@ -49,16 +59,16 @@ def _has_label(arrays: Sequence[Any]) -> bool:
 def _write(sample: Sample, stem: pathlib.Path, labelled: bool = False) -> pathlib.Path:
     if isinstance(sample, Mapping):
         path = stem.with_suffix(".npz")
-        named: dict[str, Any] = {str(name): np.asarray(value) for name, value in sample.items()}
+        named: dict[str, Any] = {str(name): _array(value) for name, value in sample.items()}
         np.savez(path, **named)
     elif isinstance(sample, tuple):
         path = stem.with_suffix(".npz")
-        arrays = [np.asarray(value) for value in sample]
+        arrays = [_array(value) for value in sample]
         if labelled and _has_label(arrays):
             np.savez(path, *arrays[:-1], labels=arrays[-1])
         else:
             np.savez(path, *arrays)
     else:
         path = stem.with_suffix(".npy")
-        np.save(path, np.asarray(sample))
+        np.save(path, _array(sample), allow_pickle=False)
     return path

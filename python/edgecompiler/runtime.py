@@ -17,8 +17,9 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from ._dtypes import Array, IRDType, array_from_native, array_to_native, from_native_name, native_name
+from ._dtypes import Array, IRDType, array_from_native, array_of, array_to_native, from_native_name, native_name
 from ._models import Model, Shapes, native_model
+from .errors import EdgeCompilerError
 from .ir import Dim, TensorQuantization
 
 __all__ = ["BenchmarkResult", "InferenceSession", "TensorInfo"]
@@ -152,7 +153,10 @@ class InferenceSession:
     def _pack(self, feeds: Feeds) -> list[tuple[str, str, list[int], Array]]:
         packed = []
         for name, array in self._named(feeds):
-            dtype = IRDType.of(array.dtype)
+            try:
+                dtype = IRDType.of(array.dtype)
+            except TypeError as error:
+                raise EdgeCompilerError(f"error EC7003: input {name!r}: {error}", code="EC7003") from None
             packed.append((name, native_name(dtype), list(array.shape), array_to_native(array, dtype)))
         return packed
 
@@ -169,9 +173,9 @@ class InferenceSession:
         types = {info.name: info.dtype for info in self._inputs}
         for name, value in items:
             if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
-                yield name, np.asarray(value)
+                yield name, array_of(value, f"input {name!r}")
             else:
-                yield name, np.asarray(value, dtype=types[name].numpy if name in types else None)
+                yield name, array_of(value, f"input {name!r}", types[name].numpy if name in types else None)
 
 
 def _describe(info: tuple[str, str, list[Dim] | None, tuple[list[float], list[int], int] | None]) -> TensorInfo:

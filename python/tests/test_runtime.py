@@ -2,6 +2,7 @@
 
 import threading
 
+import edgecompiler
 import numpy as np
 import pytest
 
@@ -214,3 +215,42 @@ def test_the_package_has_its_runtime():
     import edgecompiler
 
     assert edgecompiler.runtime.InferenceSession is InferenceSession
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[1.0, 2.0], [3.0]],
+        np.array([object()]),
+        np.array(["a", "b"]),
+        np.zeros((2, 3), np.complex64),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+    ],
+    ids=["ragged", "objects", "texts", "complex", "dates"],
+)
+def test_values_that_are_no_tensor_are_coded_errors(tmp_path, value):
+    model = tmp_path / "m.ecir"
+    model.write_text("ecir 1\ngraph @g(%x: f32[2,3]) -> (y = %y) {\n  %y = relu(%x)\n}\n")
+    with InferenceSession(model) as session, pytest.raises(EdgeCompilerError) as caught:
+        session.run({"x": value})
+    assert caught.value.code in ("EC7003", "EC7004")
+
+
+def test_a_view_larger_than_memory_is_a_coded_error(tmp_path):
+    model = tmp_path / "m.ecir"
+    model.write_text("ecir 1\ngraph @g(%x: f32[N]) -> (y = %y) {\n  %y = relu(%x)\n}\n")
+    endless = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1 << 44,), (0,))
+    with InferenceSession(model) as session, pytest.raises(EdgeCompilerError) as caught:
+        session.run({"x": endless})
+    assert caught.value.code == "EC5001"
+
+
+def test_samples_that_are_no_numbers_are_coded_errors(tmp_path):
+    model = tmp_path / "m.ecir"
+    model.write_text("ecir 1\ngraph @g(%x: f32[2,3]) -> (y = %y) {\n  %y = relu(%x)\n}\n")
+    for sample in ([[1.0, 2.0], [3.0]], np.array([object()])):
+        with pytest.raises(EdgeCompilerError) as caught:
+            edgecompiler.compile(
+                model, target="tflite", output=tmp_path / "m.tflite", quantize="ptq", calibration_data=[sample]
+            )
+        assert caught.value.code == "EC4003"

@@ -34,6 +34,14 @@ class Scale(Case):
         result = self.good("inspect", self.model("chain", 200_000), "--json").result
         self.assertEqual(result["operations"], 200_000)
 
+    def test_more_than_ten_million_nodes_are_refused_at_once(self):
+        # Of two bytes each; docs/limits.md has the limit.
+        graph = scale_graphs.field(1, b"") * 10_000_001 + scale_graphs.field(2, b"g")
+        opset = scale_graphs.field(1, b"") + scale_graphs.number(2, 17)
+        path = self.dir / "many.onnx"
+        path.write_bytes(scale_graphs.number(1, 8) + scale_graphs.field(7, graph) + scale_graphs.field(8, opset))
+        self.bad(7, "EC1014", "inspect", path)
+
 
 if __name__ == "__main__":
     unittest.main()

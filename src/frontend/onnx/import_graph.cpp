@@ -1,4 +1,6 @@
 // Graphs: inputs, initializers, nodes in order, outputs; the main graph and nested ones.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "frontend/input_shapes.h"
@@ -43,6 +45,13 @@ std::unique_ptr<ec::Graph> Importer::import_main(const Frame& frame) {
   }
   const size_t listed = decoded->list.nodes.size() + decoded->initializers.size() +
                         decoded->sparse_initializers.size();
+  if (listed > kMaxModelOperations) {
+    report(Error(Code::TooLarge, fmt::format("the graph lists {} nodes and initialisers, the limit "
+                                             "is {}",
+                                             listed, kMaxModelOperations))
+               .hint("split the model"));
+    return graph;
+  }
   max_operations_ = std::min(max_operations_ + listed, kMaxModelOperations);
   if (!decoded->name.empty()) graph->set_name(std::string(decoded->name));
   Scope scope(*graph, nullptr);
