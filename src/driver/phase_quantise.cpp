@@ -76,15 +76,6 @@ Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model
   return used;
 }
 
-// Whether a sample fits: asked before one is made.
-Status check_sample_fits(const std::vector<quantize::ModelInput>& inputs, Budget& one_run) {
-  size_t bytes = 0;
-  for (const quantize::ModelInput& input : inputs)
-    bytes += static_cast<size_t>(input.type.num_bytes().value_or(0));
-  if (one_run.has_room(bytes)) return {};
-  return one_run.memory_error(bytes);
-}
-
 // What the data is taken for, where nobody said it.
 void warn_of_assumptions(const Compilation& c, const CompiledModel& model,
                          const CalibrationData& data, const quantize::QuantizeRequest& request,
@@ -118,7 +109,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
       !c.options().text("calibration-data").empty() || !c.options().text("statistics").empty();
   if (strategy.samples != quantize::SampleUse::Unused && given) {
     Budget one_run(run_limits(c.options(), model.stored_bytes));
-    EC_CHECK_OK(check_sample_fits(inputs, one_run));
+    EC_CHECK_OK(quantize::check_sample_fits(inputs, one_run));
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();
     std::optional<BudgetScope> scope(std::in_place, one_run);

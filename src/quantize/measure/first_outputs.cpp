@@ -6,6 +6,14 @@
 
 namespace ec::quantize {
 
+Status check_sample_fits(const std::vector<ModelInput>& inputs, const Budget& one_run) {
+  size_t bytes = 0;
+  for (const ModelInput& input : inputs)
+    bytes += static_cast<size_t>(input.type.num_bytes().value_or(0));
+  if (one_run.has_room(bytes)) return {};
+  return one_run.memory_error(bytes);
+}
+
 Result<std::vector<Value>> first_outputs(const Graph& graph, SampleSource& samples) {
   const std::vector<Value> none;
   if (samples.measurements() != nullptr && samples.measurements()->playing()) return none;
