@@ -126,9 +126,8 @@ Result<OpenedSession> open_session(const Registry& registry, const ModelRef& mod
   opened.metadata = imported.graph->metadata();
   opened.softmax_axes = quantize::softmax_axes(*imported.graph);
   opened.stored_bytes = imported.stored_bytes;
-  // A model that is only measured must keep to the limits of one run; those of `run` are the job's.
   Budget one_run(verb == Verb::Bench ? run_limits(c.options(), imported.stored_bytes)
-                                     : BudgetLimits());
+                                     : BudgetLimits());  // `run` has those of its job
   const BudgetScope run_scope(one_run);
   EC_TRY(const Backend* owner, owner_of_code(registry, imported, sink));
   if (owner != nullptr) {
