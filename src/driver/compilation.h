@@ -39,8 +39,7 @@ struct CompiledModel {
   std::shared_ptr<ImportedModel> shared;
   std::optional<ModelSource> source;  // import; absent for a model that is a graph
   std::string format;                 // import: "onnx"
-  size_t stored_bytes = 0;       // import: of the file, or of the constants where they are more
-  std::unique_ptr<Graph> graph;  // import; every phase until quantise rewrites it
+  std::unique_ptr<Graph> graph;       // import; every phase until quantise rewrites it
   // import: operations without a meaning here that the graph holds as custom operations, where
   // `inspect` or `check` ask
   std::vector<KeptOperation> kept;

@@ -7,7 +7,6 @@
 #include "driver/compilation.h"
 #include "driver/open_model.h"
 #include "driver/pass_runs.h"
-#include "limits/limits.h"
 #include "quantize/measure/class_scores.h"
 #include "report/kept.h"
 #include "support/budget.h"
@@ -125,10 +124,6 @@ Result<OpenedSession> open_session(const Registry& registry, const ModelRef& mod
   OpenedSession opened;
   opened.metadata = imported.graph->metadata();
   opened.softmax_axes = quantize::softmax_axes(*imported.graph);
-  opened.stored_bytes = imported.stored_bytes;
-  Budget one_run(verb == Verb::Bench ? run_limits(c.options(), imported.stored_bytes)
-                                     : BudgetLimits());  // `run` has those of its job
-  const BudgetScope run_scope(one_run);
   EC_TRY(const Backend* owner, owner_of_code(registry, imported, sink));
   if (owner != nullptr) {
     const auto threads = static_cast<int>(c.options().integer_if("threads").value_or(1));

@@ -17,7 +17,6 @@ struct OpenedSession {
   PipelineReport passes;
   double open_ms = 0;  // everything until ready
   std::string device = "CPU";
-  size_t stored_bytes = 0;  // of the model's file, or of its constants where they are more
   std::map<std::string, std::string> metadata;      // of the model as loaded
   std::vector<std::optional<size_t>> softmax_axes;  // by output, of the model as loaded
 };

@@ -108,7 +108,6 @@ Status import_model(Compilation& c, CompiledModel& model) {
   if (c.verb() == Verb::Inspect) warn_of_kept(model.kept, model.ref.name, c.sink());
   model.passes.sink = &c.sink();
   const auto model_bytes = static_cast<size_t>(constant_memory(*model.graph));
-  model.stored_bytes = std::max(model_bytes, model.source ? model.source->bytes().size() : 0);
   model.passes.fold = fold_limits(c.options(), model_bytes);
   c.budget().allow_more_folding(kFoldWorkPerByte * model_bytes);
   if (Status status = bind_sizes(c, *model.graph); !status.ok())

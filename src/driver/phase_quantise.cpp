@@ -108,13 +108,12 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   const bool given =
       !c.options().text("calibration-data").empty() || !c.options().text("statistics").empty();
   if (strategy.samples != quantize::SampleUse::Unused && given) {
-    Budget one_run(run_limits(c.options(), model.stored_bytes));
+    Budget one_run(run_limits(c.options(), model.source ? model.source->bytes().size() : 0));
     EC_CHECK_OK(quantize::check_sample_fits(inputs, one_run));
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();
-    std::optional<BudgetScope> scope(std::in_place, one_run);
-    EC_TRY(const std::vector<Value> outputs, quantize::first_outputs(*model.graph, *data.samples));
-    scope.reset();
+    EC_TRY(const std::vector<Value> outputs,
+           quantize::first_outputs(*model.graph, *data.samples, one_run));
     warn_of_assumptions(c, model, data, request, inputs,
                         quantize::finds_objects(model.graph->output_names(), outputs, inputs,
                                                 request.preprocessing));

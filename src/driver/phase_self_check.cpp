@@ -1,6 +1,7 @@
 // self-check: the files are read back and run against the graph on made-up inputs.
 #include <optional>
 
+#include "analysis/costs.h"
 #include "driver/phases.h"
 #include "limits/limits.h"
 #include "runtime/same_results.h"
@@ -26,7 +27,7 @@ Status check_model(const Compilation& c, CompiledModel& model) {
         .file(file);
   }
   model.read_back = std::move(*graphs);
-  Budget budget(self_check_limits(c.options(), model.stored_bytes));
+  Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph))));
   const BudgetScope scope(budget);
   Result<SelfCheck> check = check_same_results(*model.graph, model.read_back);
   if (!check) return std::move(check).error().file(file);

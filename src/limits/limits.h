@@ -15,7 +15,7 @@ BudgetLimits compilation_limits(const Options& options);
 FoldLimits fold_limits(const Options& options, size_t model_bytes);
 // --run-work and --run-memory, for one run of a model whose file has this many bytes.
 BudgetLimits run_limits(const Options& options, size_t model_bytes);
-// --self-check-work and --self-check-memory, for a model whose file has this many bytes.
+// --self-check-work and --self-check-memory, for a model with this many bytes of constants.
 BudgetLimits self_check_limits(const Options& options, size_t model_bytes);
 
 }  // namespace ec

@@ -78,7 +78,7 @@ constexpr OptionDef kLimits[] = {
     {.name = "self-check-memory",
      .type = OptionType::Integer,
      .argument = "MB",
-     .help = "most memory for tensors in the self-check beyond twice the model's file; a "
+     .help = "most memory for tensors in the self-check beyond twice the model's constants; a "
              "model that needs more is read back and not run",
      .default_value = "32",
      .least = 0,

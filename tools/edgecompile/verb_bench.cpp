@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "analysis/costs.h"
@@ -81,11 +82,13 @@ std::string report_text(const BenchReport& report) {
 Status run_bench(const Settings& settings, Output& output, DiagnosticSink& sink) {
   const std::string& model = settings.arguments.front();
   const Options& options = settings.options;
+  // One run under limits tells whether the model ends at all, and fits.
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(model, unknown);
+  Budget budget(run_limits(options, unknown ? 0 : static_cast<size_t>(size)));
+  std::optional<BudgetScope> scope(std::in_place, budget);
   EC_TRY(const OpenedSession opened,
          open_session(default_registry(), model, Verb::Bench, options, sink));
-  // One run under limits tells whether the model ends at all, and fits.
-  Budget budget(run_limits(options, opened.stored_bytes));
-  std::optional<BudgetScope> scope(std::in_place, budget);
   EC_TRY(const std::vector<NamedValue> inputs, gather_inputs(options, opened, Verb::Bench, sink));
   if (auto ran = opened.session->run(inputs); !ran) return std::move(ran).error().file(model);
   EC_CHECK_OK(opened.session->reset());

@@ -14,7 +14,9 @@ Status check_sample_fits(const std::vector<ModelInput>& inputs, const Budget& on
   return one_run.memory_error(bytes);
 }
 
-Result<std::vector<Value>> first_outputs(const Graph& graph, SampleSource& samples) {
+Result<std::vector<Value>> first_outputs(const Graph& graph, SampleSource& samples,
+                                         Budget& one_run) {
+  const BudgetScope scope(one_run);
   const std::vector<Value> none;
   if (samples.measurements() != nullptr && samples.measurements()->playing()) return none;
   std::vector<TensorType> types;
