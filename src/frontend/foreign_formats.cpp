@@ -28,8 +28,6 @@ constexpr std::string_view kGiveModel = "give the model file";
 constexpr std::array kSignatures = {
     Signature{4, "ORTM"sv, "an ONNX Runtime (.ort) model",
               "give the ONNX file that it was made from"},
-    Signature{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras .h5)",
-              "convert it to ONNX, for example with tf2onnx.convert.from_keras"},
     Signature{0, "GGUF"sv, "a GGUF file",
               "export the model to ONNX (torch.onnx.export, tf2onnx) and give that file"},
     Signature{0, "\x93NUMPY"sv, "a NumPy array", "give a model file, not its data"},
@@ -71,8 +69,7 @@ constexpr std::array kSignatures = {
 DetectedFormat describe_zip(std::string_view content) {
   const ZipNames zip(content);
   if (zip.any("model.weights.h5"))
-    return {"a Keras v3 model (.keras)",
-            "convert it to ONNX: keras.Model.export(path, format=\"onnx\")"};
+    return {"a Keras archive that lacks parts", "save it again with model.save(\"model.keras\")"};
   if (zip.any_ends(".npy")) return {"a NumPy archive (.npz)", "give a model file, not its data"};
   return {"a ZIP archive", "unpack it and give the model file inside"};
 }

@@ -1,0 +1,69 @@
+// A Keras model becomes a graph: calls in order, models inside models in place.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/frontend.h"
+#include "frontend/keras/config.h"
+#include "frontend/keras/weights.h"
+#include "frontend/state_builder.h"
+
+namespace ec::keras {
+
+class Importer {
+ public:
+  Importer(std::string file, const ImportOptions& options, DiagnosticSink& sink);
+
+  // `version` is that of Keras ("3.15.1"), empty where the file does not tell.
+  Result<std::unique_ptr<ec::Graph>> run(const LayerConfig& model, const Weights& weights,
+                                         std::string version);
+
+  ec::Graph& graph() { return *graph_; }
+  int keras_version() const { return keras_version_; }
+
+  // Calls a layer or a model; what goes wrong is reported and gives Failed.
+  Value call(const LayerConfig& layer, const Weights& weights, std::vector<Value> args,
+             Value kwargs, const std::string& scope, int depth);
+  Value call_model(const LayerConfig& layer, const Weights& weights, const Value& inputs,
+                   const std::string& scope, int depth);
+
+  // A weight as it stands in the file, once for all who ask.
+  Result<ec::Tensor*> constant(const hdf5::File& file, hdf5::Address address,
+                               const std::string& name);
+  // Constants that were made of a weight, under a key that tells how.
+  std::map<std::pair<const ec::Tensor*, std::string>, ec::Tensor*>& derived() { return derived_; }
+
+  void report(Error error, const std::string& node, const std::string& type);
+  DiagnosticSink& sink() { return sink_; }
+  StateBuilder& states() { return states_; }
+
+ private:
+  struct Scope;  // one run of a model
+
+  bool check_classes(const LayerConfig& layer, const std::string& scope, int depth);
+  bool check_model(const LayerConfig& model, const std::string& scope, int depth);
+  Result<TensorType> input_type(const LayerConfig& layer, const std::string& name) const;
+  std::vector<Value> add_inputs(const ModelConfig& model, const LayerConfig& source);
+  Value run_sequential(const ModelConfig& model, const std::vector<Weights>& weights, Value x,
+                       const std::string& scope, int depth);
+  Value run_functional(const ModelConfig& model, const std::vector<Weights>& weights,
+                       const std::vector<Value>& inputs, const std::string& scope, int depth,
+                       std::vector<Value>* outputs);
+
+  std::string file_;
+  const ImportOptions& options_;
+  DiagnosticSink& sink_;
+  std::unique_ptr<ec::Graph> graph_;
+  StateBuilder states_;
+  int keras_version_ = 3;
+  size_t errors_ = 0;
+  size_t calls_ = 0;
+  std::map<hdf5::Address, ec::Tensor*> constants_;
+  std::map<std::pair<const ec::Tensor*, std::string>, ec::Tensor*> derived_;
+  std::map<std::string, size_t> refused_;  // classes and how often they stand in the model
+};
+
+}  // namespace ec::keras
