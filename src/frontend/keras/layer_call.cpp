@@ -176,9 +176,9 @@ Tensor* LayerCall::tensor(const Value& value, DType if_number) {
 
 // --- weights ------------------------------------------------------------------------------------
 
-void LayerCall::variables(const Weights& weights, const Names& names) {
+void LayerCall::variables(const Weights& weights, const Names& names, bool by_position) {
   variables_.clear();
-  auto found = weights.find(names);
+  auto found = weights.find(names, by_position);
   if (!found.ok()) return remember(std::move(found).error());
   for (size_t i = 0; i < names.size(); ++i)
     variables_.emplace_back(names[i].substr(0, names[i].find('|')), (*found)[i]);

@@ -55,7 +55,7 @@ class LayerCall : public GraphBuilder {
   // --- weights ----------------------------------------------------------------------------------
   // Names the variables that the object has with this configuration, in Keras's order.
   void variables(const Names& names) { variables(weights_, names); }
-  void variables(const Weights& weights, const Names& names);
+  void variables(const Weights& weights, const Names& names, bool by_position = true);
   // One of them as real numbers; an error where the file lacks it.
   Tensor* weight(std::string_view name);
   bool has_weight(std::string_view name) const;

@@ -217,13 +217,15 @@ Value quantize_layer(LayerCall& c) {
 // The ranges that stand beside the layer under a name, if there are any.
 std::optional<std::pair<std::vector<float>, std::vector<float>>> ranges(LayerCall& c,
                                                                         const std::string& name) {
-  c.variables({name + "_min", name + "_max", "one more than there are"});
+  c.variables(c.weights(), {name + "_min", name + "_max"}, false);
   if (!c.has_weight(name + "_min") || !c.has_weight(name + "_max")) return std::nullopt;
   return std::pair(values_of(c, c.weight(name + "_min")), values_of(c, c.weight(name + "_max")));
 }
 
 Value quantize_wrapper(LayerCall& c) {
   LayerConfig inner = read_layer(c.config("layer"));
+  if (c.weights().is_archive())
+    return c.unsupported("quantisation-aware layers in a .keras file; save the model as .h5");
   auto weights = c.weights().child("layer", inner.name);
   if (!weights.ok()) return c.remember(std::move(weights).error()), Value::failed();
   // The layer is told by its wrapper's name without the prefix, as in the model before training.
@@ -241,8 +243,8 @@ Value quantize_wrapper(LayerCall& c) {
   // The activation is done here: ranges may stand before and after it.
   const Value spec = inner.config["activation"];
   const auto before = ranges(c, "pre_activation"), after = ranges(c, "post_activation");
-  const bool split = spec.is_dict() && spec["class_name"].is("QuantizeAwareActivation") &&
-                     (before || after) && inner.class_name != "Activation";
+  const bool split =
+      spec.is_dict() && spec["class_name"].is("QuantizeAwareActivation") && (before || after);
   if (split) {
     Value config = Value::dict();
     for (size_t i = 0; i < inner.config.keys().size(); ++i)

@@ -181,7 +181,8 @@ Weights Weights::part(size_t index, size_t count) const {
   return inner;
 }
 
-Result<std::vector<std::optional<hdf5::Address>>> Weights::find(const Names& names) const {
+Result<std::vector<std::optional<hdf5::Address>>> Weights::find(const Names& names,
+                                                                bool by_position) const {
   std::vector<std::optional<hdf5::Address>> found(names.size());
   if (archive_) {
     if (!group_) return found;
@@ -200,7 +201,7 @@ Result<std::vector<std::optional<hdf5::Address>>> Weights::find(const Names& nam
     all &= found[i].has_value();
   }
   // Names of other versions: by position, when the number fits.
-  if (!all && entries_.size() == names.size())
+  if (!all && by_position && entries_.size() == names.size())
     for (size_t i = 0; i < names.size(); ++i) found[i] = entries_[i].address;
   return found;
 }

@@ -38,7 +38,11 @@ class Weights {
 
   // The datasets of variables that the object has, in the order of Keras. A name may list others
   // that earlier versions used ("kernel|depthwise_kernel"). Null where the file has no such weight.
-  Result<std::vector<std::optional<hdf5::Address>>> find(const Names& names) const;
+  // Without names that are known, `.h5` files of other versions go by position where that is
+  // allowed.
+  Result<std::vector<std::optional<hdf5::Address>>> find(const Names& names,
+                                                         bool by_position = true) const;
+  bool is_archive() const { return archive_; }
   bool empty() const { return entries_.empty() && !group_; }
 
  private:
