@@ -59,9 +59,9 @@ std::optional<RecurrentAttrs> fused_attributes(const LayerCall& c, const Cell& c
     attrs.activation_alpha.insert(attrs.activation_alpha.end(), a.alpha.begin(), a.alpha.end());
     attrs.activation_beta.insert(attrs.activation_beta.end(), a.beta.begin(), a.beta.end());
   }
-  attrs.linear_before_reset =
-      cell.recurrent_bias != nullptr ||
-      (cell.kind == Cell::Kind::Gru && flag(cell.config, "reset_after", true));
+  // Files that do not say so are older than the option.
+  attrs.linear_before_reset = cell.kind == Cell::Kind::Gru &&
+                              flag(cell.config, "reset_after", cell.recurrent_bias != nullptr);
   return attrs;
 }
 
