@@ -381,6 +381,10 @@ class HeaderReader {
 
 }  // namespace
 
+Result<Header> read_header(const Image& image, uint64_t address) {
+  return HeaderReader(image).read(address);
+}
+
 Result<uint64_t> array_bytes(const Type& type, std::span<const int64_t> shape) {
   // An empty dimension makes all of it empty, whatever the others say.
   for (const int64_t size : shape)
