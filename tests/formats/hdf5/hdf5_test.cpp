@@ -86,8 +86,8 @@ TEST_P(Hdf5Form, HasManyMembers) {
 INSTANTIATE_TEST_SUITE_P(Files, Hdf5Form,
                          ::testing::Values("plain.h5", "latest.h5", "chunks.h5", "packed.h5",
                                            "packed_latest.h5"),
-                         [](const auto& info) {
-                           return std::string(info.param).substr(0, std::strlen(info.param) - 3);
+                         [](const auto& test) {
+                           return std::string(test.param).substr(0, std::strlen(test.param) - 3);
                          });
 
 TEST(Hdf5, PlainDataAreSlicesOfTheFile) {
@@ -131,7 +131,8 @@ TEST(Hdf5, CirclesAndLiesAreRefused) {
     const auto file = File::open(blob(bytes.substr(0, size)));
     if (!file.ok()) continue;
     const auto floats = read(*file, "group/inner/floats");
-    if (floats.ok()) EXPECT_EQ(floats->data.size(), 240u);
+    if (!floats.ok()) continue;
+    EXPECT_EQ(floats->data.size(), 240u);
   }
 }
 

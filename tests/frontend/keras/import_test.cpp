@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("prep_k3.keras", "prep.npz"),
                       std::pair("old_k212.keras", "old.npz"),
                       std::pair("int8_k3.keras", "int8.npz"), std::pair("qat_k2.h5", "qat.npz")),
-    [](const auto& info) {
-      std::string name = info.param.first;
+    [](const auto& test) {
+      std::string name = test.param.first;
       std::ranges::replace(name, '.', '_');
       return name;
     });
