@@ -1,7 +1,7 @@
 // HDF5 files, read only: what h5py writes for Keras and what other tools make of such files.
 // Superblocks 0 to 3, object headers of both versions, groups by symbol table, by link messages and
 // dense, attributes likewise, contiguous, compact and chunked data with deflate, shuffle and
-// fletcher32. ADR 26 tells why there is a reader of our own.
+// fletcher32. ADR 27 tells why there is a reader of our own.
 //
 // Every address, count and size is checked against the file. Structures that point at each other in
 // a circle are refused; links to other files are never followed; what leaves its stored form is
