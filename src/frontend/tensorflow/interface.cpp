@@ -117,17 +117,43 @@ bool is_result(const Node& node) {
   return true;
 }
 
+// Nodes that are computed from a placeholder.
+std::vector<bool> computed_nodes(const FunctionBody& graph) {
+  const auto& nodes = graph.function.list.nodes;
+  std::vector<std::vector<uint32_t>> readers(nodes.size());
+  std::vector<bool> computed(nodes.size(), false);
+  std::vector<uint32_t> stack;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (const Source& source : graph.inputs_of(nodes[i]))
+      if (source.kind == Source::Kind::Node) readers[source.index].push_back(i);
+    if (nodes[i].op == "Placeholder" || nodes[i].op == "PlaceholderV2") stack.push_back(i);
+  }
+  while (!stack.empty()) {
+    const uint32_t node = stack.back();
+    stack.pop_back();
+    if (computed[node]) continue;
+    computed[node] = true;
+    for (const uint32_t reader : readers[node])
+      if (!computed[reader]) stack.push_back(reader);
+  }
+  return computed;
+}
+
+// What nothing reads is an output. Copies of weights that only control edges name are none, where
+// anything is computed from an input.
 std::vector<Interface::Output> unread_nodes(const FunctionBody& graph) {
   const auto& nodes = graph.function.list.nodes;
+  const std::vector<bool> computed = computed_nodes(graph);
   std::vector<bool> read(nodes.size(), false);
   for (const Source& source : graph.sources)
     if (source.kind == Source::Kind::Node) read[source.index] = true;
-  std::vector<Interface::Output> outputs;
+  std::vector<Interface::Output> outputs, constants;
   for (uint32_t i = 0; i < nodes.size(); ++i)
     if (!read[i] && is_result(nodes[i]))
-      outputs.push_back(
-          {std::string(nodes[i].name.substr(0, kMaxNameLength)), {Source::Kind::Node, i, 0}});
-  return outputs;
+      (computed[i] ? outputs : constants)
+          .push_back(
+              {std::string(nodes[i].name.substr(0, kMaxNameLength)), {Source::Kind::Node, i, 0}});
+  return outputs.empty() ? constants : outputs;
 }
 
 // Nodes that the outputs need.
