@@ -27,8 +27,7 @@ Status placeholder(OpContext& ctx) {
   return ctx
       .fail(Code::MissingInput, "the result needs this placeholder, which is no input of the model")
       .hint(
-          "name it with --graph-input, or choose the outputs that do not need it with "
-          "--graph-output");
+          "make it an input of the signature, or save the model without the outputs that need it");
 }
 
 Status handle(OpContext& ctx) {

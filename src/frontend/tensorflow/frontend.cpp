@@ -103,7 +103,7 @@ Result<const Signature*> choose_signature(const MetaGraph& meta, const std::stri
     } else {
       return Error(Code::UnsupportedFormat, "the SavedModel has several signatures and no default")
           .note("signatures: " + listed(keys))
-          .hint("choose one with --signature NAME");
+          .hint("save the model with the one that is wanted as 'serving_default'");
     }
   }
   for (const Signature& signature : meta.signatures)

@@ -217,7 +217,7 @@ Result<Interface> interface_of_graph(const FunctionBody& graph, const Choice& ch
   if (interface.outputs.empty()) interface.outputs = unread_nodes(graph);
   if (interface.outputs.empty())
     return Error(Code::CorruptFile, "the graph has no node that could be an output")
-        .hint("name the outputs with --graph-output");
+        .hint("save the graph frozen, with the nodes that compute its outputs");
   std::vector<Declared> inputs;
   std::vector<bool> stops(nodes.size(), false);
   for (const std::string& name : choice.inputs) {

@@ -186,6 +186,9 @@ TEST(Tensorflow, InputsAndOutputsAreFound) {
   GraphWriter writer;
   writer.input("unused", {1}).input("x", {-1, 2}).constant("w", {2, 2}, {1, 2, 3, 4});
   writer.node("y", "MatMul", {"x", "w"}).node("quiet", "NoOp", {"^y"});
+  // A copy of weights that a control edge alone names, as frozen recurrent layers have them.
+  writer.node("copy", "Identity", {"w"}, {tf::testing::type_attr("T", 1)});
+  writer.node("after", "NoOp", {"^copy"});
   DiagnosticSink sink;
   const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
   ASSERT_TRUE(graph.ok()) << message_of(graph.error());
