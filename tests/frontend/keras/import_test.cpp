@@ -1,5 +1,5 @@
-// Files of Keras 2.12, 2.21 and 3.15 (gen_models.py) give the outputs that Keras gave, and files
-// that cannot be read are refused by the names of their layers.
+// Files of Keras 2.12, 2.21 and 3.15 (../tensorflow/gen_models.py) give the outputs that Keras
+// gave, and files that cannot be read are refused by the names of their layers.
 #include <gtest/gtest.h>
 
 #include <cmath>
