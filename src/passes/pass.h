@@ -38,6 +38,7 @@ struct PassContext {
   DiagnosticSink* sink = nullptr;  // warnings; may be null
   FoldLimits fold;
   bool integer_weights = false;  // weights will be rounded to integers
+  int depth = 0;                 // of the graph that a pass runs on: 0 is the model's own
   size_t fold_growth_bytes = 0;  // used up so far
 
   void warn(Code code, std::string message) const;

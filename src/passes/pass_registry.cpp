@@ -126,8 +126,11 @@ Result<PassStats> run_on_all_graphs(const Pass& pass, Graph& graph, PassContext&
     const Operation* op = graph.operation(id);
     if (op == nullptr) continue;
     for (const auto& body : op->bodies()) {
-      EC_TRY(const PassStats inner, run_on_all_graphs(pass, *body, context));
-      stats.add(inner);
+      ++context.depth;
+      Result<PassStats> inner = run_on_all_graphs(pass, *body, context);
+      --context.depth;
+      if (!inner.ok()) return std::move(inner).error();
+      stats.add(*inner);
     }
   }
   EC_TRY(const PassStats own, pass.run(graph, context));

@@ -342,7 +342,8 @@ class LayoutPass : public Pass {
   std::string_view name() const override { return kLayoutPass.name; }
 
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
-    const Plan plan(graph, wanted_, free_io_);
+    // The operation around a nested graph gives and takes tensors in their own order.
+    const Plan plan(graph, wanted_, free_io_ && context.depth == 0);
     Rewriter rewriter(graph, context);
     const int64_t before = count_transposes(graph);
     Applier applier(rewriter, plan);
