@@ -213,20 +213,11 @@ std::vector<Tensor*> Graph::tensors() const {
 }
 
 void Graph::add_use(Operation* op, uint32_t index) {
-  if (Tensor* tensor = op->inputs_[index]) tensor->uses_.push_back({op, index});
+  if (Tensor* tensor = op->inputs_[index]) tensor->uses_.add({op, index});
 }
 
 void Graph::remove_use(Operation* op, uint32_t index) {
-  Tensor* tensor = op->inputs_[index];
-  if (tensor == nullptr) return;
-  // From both ends: walks over a graph, forward or backward, remove uses near one of them.
-  std::vector<Use>& uses = tensor->uses_;
-  const Use use{op, index};
-  size_t front = 0, back = uses.size();
-  while (front < back && uses[front] != use && uses[back - 1] != use) ++front, --back;
-  assert(front < uses.size());
-  const size_t at = uses[front] == use ? front : back - 1;
-  uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(at));
+  if (Tensor* tensor = op->inputs_[index]) tensor->uses_.remove({op, index});
 }
 
 void Graph::set_operand(Operation* op, size_t index, Tensor* tensor) {
@@ -274,7 +265,7 @@ void Graph::replace_all_uses(Tensor* from, Tensor* to) {
   if (from == to) return;
   for (const Use& use : from->uses_) {
     use.op->inputs_[use.index] = to;
-    to->uses_.push_back(use);
+    to->uses_.add(use);
   }
   from->uses_.clear();
   if (is_output(from))

@@ -19,6 +19,7 @@
 
 #include "ir/attrs.h"
 #include "ir/type.h"
+#include "ir/use_list.h"
 #include "ops/op_kind.h"
 #include "support/blob.h"
 #include "support/result.h"
@@ -43,12 +44,6 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-struct Use {
-  Operation* op;
-  uint32_t index;  // which operand
-  bool operator==(const Use&) const = default;
-};
-
 class Tensor {
  public:
   uint32_t id() const { return id_; }
@@ -59,9 +54,7 @@ class Tensor {
 
   Operation* producer() const { return producer_; }  // null for inputs and constants
   uint32_t producer_index() const { return producer_index_; }
-  const std::vector<Use>& uses() const {
-    return uses_;
-  }  // operands only; see also Graph::is_output
+  const UseList& uses() const { return uses_; }  // operands only; see also Graph::is_output
   bool is_constant() const { return is_constant_; }
   bool is_input() const { return is_input_; }
 
@@ -89,7 +82,7 @@ class Tensor {
   TensorType type_;
   Operation* producer_ = nullptr;
   uint32_t producer_index_ = 0;
-  std::vector<Use> uses_;
+  UseList uses_;
   bool is_constant_ = false;
   bool is_input_ = false;
   mutable Blob data_;  // replaced by an aligned copy on first typed access

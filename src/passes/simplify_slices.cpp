@@ -20,7 +20,7 @@ int64_t axis_of(const Operation* op) {
 
 // Every reader of the tensor is a slice that can be merged with this one, which then goes.
 bool is_sliced_only(const Tensor* tensor) {
-  return !tensor->uses().empty() && !tensor->uses()[0].op->graph().is_output(tensor) &&
+  return !tensor->uses().empty() && !tensor->uses().front().op->graph().is_output(tensor) &&
          std::all_of(tensor->uses().begin(), tensor->uses().end(), [](const Use& use) {
            return use.op->kind() == OpKind::Slice && use.index == 0 && slice_ranges(use.op);
          });

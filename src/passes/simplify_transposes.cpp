@@ -108,9 +108,9 @@ Result<bool> sink_common_transpose(Rewriter& rewriter, Operation* op) {
 
 // One operation reads the tensor, perhaps as several operands (a square).
 bool has_single_reader(const Tensor* tensor) {
-  if (tensor->uses().empty() || tensor->uses()[0].op->graph().is_output(tensor)) return false;
+  if (tensor->uses().empty() || tensor->uses().front().op->graph().is_output(tensor)) return false;
   return std::all_of(tensor->uses().begin(), tensor->uses().end(),
-                     [&](const Use& use) { return use.op == tensor->uses()[0].op; });
+                     [&](const Use& use) { return use.op == tensor->uses().front().op; });
 }
 
 // The chain of operations with one reader above a tensor that is to be transposed, up to another

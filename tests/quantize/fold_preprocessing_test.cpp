@@ -134,7 +134,7 @@ TEST(FoldPreprocessing, IntegersRoundNoPixel) {
   ASSERT_TRUE(quantized.ok()) << quantized.error().message();
 
   const Tensor* weights = quantized->graph->find_tensor("w_of_pixels");
-  const Tensor* front = weights->uses()[0].op->input(0);
+  const Tensor* front = weights->uses().front().op->input(0);
   EXPECT_EQ(weights->shape()->sizes(), (std::vector<int64_t>{2, 1, 2, 4}));
   // 113.5 is in the middle of 123.7, 116.3 and 103.5.
   EXPECT_EQ(*front->type().quant, (QuantParams{{1.0f}, {114 - 128}, -1}));

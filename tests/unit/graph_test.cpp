@@ -109,6 +109,32 @@ TEST(Graph, UsesFollowOperands) {
   EXPECT_TRUE(verify(chain.graph).empty());
 }
 
+TEST(Graph, ManyReadersOfOneTensorGoInAnyOrder) {
+  Graph graph;
+  Tensor* x = graph.add_input("x", kRow);
+  std::vector<Operation*> readers;
+  for (int i = 0; i < 1000; ++i) readers.push_back(add_op(graph, OpKind::Neg, {x})->producer());
+  std::vector<Use> expected;
+  for (Operation* op : readers) expected.push_back({op, 0});
+  // From the front, the back and in between; those that stay keep their order.
+  uint32_t random = 1;
+  while (expected.size() > 3) {
+    random = random * 1664525 + 1013904223;
+    const size_t at = expected.size() % 3 == 0   ? 0
+                      : expected.size() % 3 == 1 ? expected.size() - 1
+                                                 : random % expected.size();
+    graph.erase(expected[at].op);
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(at));
+    ASSERT_EQ(x->uses().size(), expected.size());
+    ASSERT_EQ(x->uses().front(), expected.front());
+    ASSERT_TRUE(x->uses() == expected);
+  }
+  const Tensor* again = add_op(graph, OpKind::Abs, {x});
+  expected.push_back({again->producer(), 0});
+  EXPECT_TRUE(x->uses() == expected);
+  EXPECT_TRUE(verify(graph).empty());
+}
+
 TEST(Graph, OperandsMayBeAbsent) {
   Graph graph;
   Tensor* x = graph.add_input("x", kRow);

@@ -64,7 +64,7 @@ class Applier {
   Status permute_inputs() {
     for (Tensor* input : plan_.permuted_inputs()) {
       const Perm perm = plan_.perm(*rank_of(input));
-      const std::vector<Use> uses = input->uses();
+      const std::vector<Use> uses = input->uses().copy();
       TensorType type = input->type();
       type.shape = permuted(*type.shape, perm);
       note_interface("input", input->name(), type);

@@ -65,8 +65,8 @@ bool is_float_constant(const Tensor* tensor) {
 
 // The convolution that reads nothing but the input and whose weights can take the affine along.
 Operation* constant_reader(const Graph& graph, const Tensor* input, size_t channels) {
-  if (!graph.has_single_use(input) || input->uses()[0].index != 0) return nullptr;
-  Operation* op = input->uses()[0].op;
+  if (!graph.has_single_use(input) || input->uses().front().index != 0) return nullptr;
+  Operation* op = input->uses().front().op;
   if (op->kind() != OpKind::Conv || !is_float_constant(op->input(1))) return nullptr;
   if (op->input(2) != nullptr && !is_float_constant(op->input(2))) return nullptr;
   const auto& attrs = op->attrs_as<ConvAttrs>();
@@ -93,7 +93,7 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
   const bool centred = reader != nullptr && !foldable && arithmetic == PixelArithmetic::Integer;
   if (foldable) fold_affine(graph, reader, affine);
 
-  const std::vector<Use> uses = input->uses();
+  const std::vector<Use> uses = input->uses().copy();
   const bool is_output = graph.is_output(input);
   Tensor* pixels = input;
   if (image.form.layout == Layout::ChannelsFirst) {
@@ -131,7 +131,7 @@ Result<FoldedInput> fold_preprocessing(Graph& graph, const Preprocessing& prepro
 Status bytes_at_input(Graph& graph, std::string_view name) {
   Tensor* input = graph.find_tensor(name);
   if (input == nullptr || !input->is_input() || input->dtype() != DType::F32) return {};
-  const std::vector<Use> uses = input->uses();
+  const std::vector<Use> uses = input->uses().copy();
   TensorType type(DType::U8, *input->shape());
   const auto takes_bytes = [](const Use& use) {
     // With parameters of its own it takes floats (the form of ONNX).

@@ -222,8 +222,9 @@ class Planner {
       if (!entry.integer || !entry.rule.fuses_activation) continue;
       const Tensor* result = op->output();
       if (!graph_.has_single_use(result)) continue;
-      const Operation* next = result->uses()[0].op;
-      if (!is_activation_op(*next) || !at(next).integer || result->uses()[0].index != 0) continue;
+      const Operation* next = result->uses().front().op;
+      if (!is_activation_op(*next) || !at(next).integer || result->uses().front().index != 0)
+        continue;
       if (at(next).width != entry.width) continue;
       sets_.unite(form_id(result->id(), entry.width), form_id(next->output()->id(), entry.width));
       plan_.observed[result->id()] = false;

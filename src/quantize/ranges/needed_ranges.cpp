@@ -61,7 +61,7 @@ class Finder {
   }
   bool is_gate(const Operation& op, const Tensor& x) const {
     return is_curve(op) && graph_.has_single_use(op.output()) &&
-           gate_of(*op.output()->uses()[0].op, x) == &op;
+           gate_of(*op.output()->uses().front().op, x) == &op;
   }
 
   std::optional<Range> needed_by(const Operation& op, const Tensor& x) const {

@@ -184,7 +184,7 @@ class Equalizer {
     } else {
       relax(op);
     }
-    const std::vector<Use> readers = result->uses();
+    const std::vector<Use> readers = result->uses().copy();
     EC_TRY(Tensor * bounded,
            graph_.add_single(OpKind::Min, {result, constant}, {}, op->location()));
     for (const Use& use : readers) graph_.set_operand(use.op, use.index, bounded);

@@ -76,8 +76,8 @@ class Finder {
     if (clamp == FusedClamp::Relu6) edge.bounded = op;
     Tensor* tensor = op->output();
     while (graph_.has_single_use(tensor)) {
-      Operation* next = tensor->uses()[0].op;
-      if (tensor->uses()[0].index != 0) break;
+      Operation* next = tensor->uses().front().op;
+      if (tensor->uses().front().index != 0) break;
       if (is_relu6(*next)) {
         if (edge.bounded != nullptr) return std::nullopt;
         edge.bounded = next;

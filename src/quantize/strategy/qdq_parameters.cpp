@@ -125,9 +125,10 @@ RecordedWeights record_weights(const Graph& graph) {
     if (!found || found->dtype != DType::I8) continue;
     // Through reshapes and transposes that exporters put in front of linear layers.
     const Tensor* weights = op->output();
-    while (weights->uses().size() == 1 && (weights->uses()[0].op->kind() == OpKind::Transpose ||
-                                           weights->uses()[0].op->kind() == OpKind::Reshape))
-      weights = weights->uses()[0].op->output();
+    while (weights->uses().size() == 1 &&
+           (weights->uses().front().op->kind() == OpKind::Transpose ||
+            weights->uses().front().op->kind() == OpKind::Reshape))
+      weights = weights->uses().front().op->output();
     for (const Use& use : weights->uses())
       if (use.index == 1)
         for (const std::string& name : use.op->location().nodes)

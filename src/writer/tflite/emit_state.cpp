@@ -54,7 +54,7 @@ const Operation* write_of(const Operation& cell, const ec::Tensor* result) {
 bool is_cell_state(const Operation& op) {
   const ec::Tensor* link = op.kind() == OpKind::ReadState ? op.output() : op.input(0);
   const Operation* cell = op.kind() == OpKind::ReadState
-                              ? (link->uses().size() == 1 ? link->uses()[0].op : nullptr)
+                              ? (link->uses().size() == 1 ? link->uses().front().op : nullptr)
                               : link->producer();
   if (cell == nullptr) return false;
   for (size_t k = 0; k < state_operands(cell->kind()).size(); ++k)
