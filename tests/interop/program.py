@@ -19,10 +19,11 @@ BUILT = REPOSITORY / "build" / "bin" / "edgecompile"
 
 
 class Failed(RuntimeError):
-    """The program ended with an error: `errors` of its report (none if it wrote no report)."""
+    """The program ended with an error: `errors` and `result` of its report (none if it wrote no report)."""
 
     def __init__(self, command: Sequence[str], status: int, output: str, messages: str) -> None:
         report = json.loads(output) if output.startswith("{") else {}
+        self.result = report.get("result")
         self.errors = [d for d in report.get("diagnostics", []) if d.get("severity") == "error"]
         super().__init__("; ".join(map(_sentence, self.errors)) or f"exit status {status}: {(messages or output).strip()[-300:]}")
         self.add_note(" ".join(command))
