@@ -127,6 +127,7 @@ class Verifier {
       fault(op.location(), std::string(def.name) + " has attributes of another op");
     // Inference relies on these.
     if (faults_.size() == faults) check_types(op);
+    if (faults_.size() == faults) check_parameters_of_bodies(op);
     for (const auto& body : op.bodies())
       for (Diagnostic& d : Verifier(*body, true).run()) faults_.push_back(std::move(d));
   }
@@ -144,6 +145,24 @@ class Verifier {
       if (stored.dtype != inferred.dtype || !compatible(stored.shape, inferred.shape))
         fault(op.location(), "result '" + op.output(i)->name() + "' is " + stored.text() +
                                  ", inference says " + inferred.text());
+    }
+  }
+
+  // Values go into and out of nested graphs as they are stored, so both sides mean the same numbers.
+  void check_parameters_of_bodies(const Operation& op) {
+    const bool is_if = op.kind() == OpKind::If;
+    const size_t first_output = op.kind() == OpKind::Loop ? 1 : 0;  // after the condition
+    const auto compare = [&](const Tensor* outside, const Tensor* inside) {
+      if (outside == nullptr || inside == nullptr || outside->type().quant == inside->type().quant)
+        return;
+      fault(op.location(), "'" + outside->name() + "' is " + outside->type().text() +
+                               " and, in the nested graph, " + inside->type().text());
+    };
+    for (const auto& body : op.bodies()) {
+      for (size_t i = 0; i < body->inputs().size(); ++i)
+        compare(op.input(is_if ? i + 1 : i), body->inputs()[i]);
+      for (size_t i = 0; i < op.outputs().size() && i + first_output < body->outputs().size(); ++i)
+        compare(op.output(i), body->outputs()[i + first_output]);
     }
   }
 

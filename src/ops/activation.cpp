@@ -190,8 +190,6 @@ Status infer_clip(InferContext& ctx) {
     if (ctx.dtype(i) != ctx.dtype(0) && !carries_parameters(ctx))
       return ctx.bad_type("bound " + operand_text(ctx, i) + " has another element type than " +
                           operand_text(ctx, 0));
-    if (const auto count = ctx.type(i).num_elements(); count && *count != 1)
-      return ctx.bad_shape("bound " + operand_text(ctx, i) + " is not a single value");
   }
   EC_CHECK_OK(infer_same_as_first(ctx));
   propagate_clip(ctx);
@@ -261,9 +259,10 @@ EC_OP_DEF(Shrink, .signature = "(x) -> y",
           .summary = "Moves x towards zero by bias where |x| exceeds lambd; 0 in between.",
           .traits = {.elementwise = true}, .infer = infer_unary<kNumbers>, .reference = shrink,
           .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+constexpr Rule kClipRules[] = {rule::one_element("min"), rule::one_element("max")};
 EC_OP_DEF(Clip, .signature = "(x, min?, max?) -> y",
           .summary = "min(max(x, min), max) with single-valued bounds; NaN stays NaN.",
-          .traits = {.elementwise = true}, .infer = infer_clip, .reference = clip,
+          .rules = kClipRules, .traits = {.elementwise = true}, .infer = infer_clip, .reference = clip,
           .quantized = quantized::clip, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Prelu, .signature = "(x, slope) -> y",
           .summary = "x above zero, slope x below; the slope broadcasts to x.",

@@ -168,8 +168,11 @@ class Border {
                               " differ in rank");
       }
       case RuleKind::OneElement: {
-        const auto count = ctx_.type(i).num_elements();
-        if (!count || *count == 1) return {};
+        const auto& shape = ctx_.shape(i);
+        if (!shape || std::ranges::all_of(*shape, [](const Dim& dim) {
+              return !dim.is_static() || dim.size() == 1;
+            }))
+          return {};
         return ctx_.bad_shape(subject(r) + " must be one element, got " + operand_text(ctx_, i));
       }
       case RuleKind::Integers:

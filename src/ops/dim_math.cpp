@@ -21,7 +21,8 @@ Elements elements_of(const InferContext& ctx, size_t i, int64_t count) {
 }  // namespace
 
 std::optional<Elements> tracked_elements(const InferContext& ctx, size_t i) {
-  if (!ctx.has(i) || is_float(ctx.dtype(i))) return std::nullopt;
+  // Integers with quantisation parameters stand for other numbers.
+  if (!ctx.has(i) || is_float(ctx.dtype(i)) || ctx.type(i).quant) return std::nullopt;
   const auto count = ctx.type(i).num_elements();
   if (!count || *count > static_cast<int64_t>(kMaxRank)) return std::nullopt;
   return elements_of(ctx, i, *count);

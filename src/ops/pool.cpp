@@ -154,9 +154,9 @@ struct PoolShape {
 // --- kernels -------------------------------------------------------------------------------------
 
 template <class C>
-constexpr C lowest() {
+C lowest(DType dtype) {
   return std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity()
-                                     : std::numeric_limits<C>::lowest();
+                                     : static_cast<C>(lowest_integer(dtype));
 }
 
 // Row-major position to column-major position in a plane.
@@ -189,7 +189,7 @@ void run_max_pool(KernelContext& ctx) {
   for_each_window(shape.windows, [&](const Window& window) {
     for (int64_t plane = 0; plane < shape.planes; ++plane) {
       if (ticker.tick(static_cast<int64_t>(window.sources.size()))) return;
-      C best = lowest<C>();
+      C best = lowest<C>(ctx.output(0).dtype);
       int64_t where = -1;
       for (const int64_t source : window.sources) {
         const C value = x[shape.in(plane, source)];
@@ -292,8 +292,8 @@ Status reference_global_avg_pool(KernelContext& ctx) {
 Status reference_global_max_pool(KernelContext& ctx) {
   with_compute_type(ctx.output(0).dtype, [&](auto type) {
     using C = decltype(type);
-    run_global_pool<C>(ctx, [](int64_t count, auto&& value) {
-      C best = count == 0 ? lowest<C>() : value(0);
+    run_global_pool<C>(ctx, [&](int64_t count, auto&& value) {
+      C best = count == 0 ? lowest<C>(ctx.output(0).dtype) : value(0);
       for (int64_t i = 1; i < count; ++i) best = exceeds(value(i), best) ? value(i) : best;
       return best;
     });

@@ -278,7 +278,8 @@ EC_OP_DEF(SignalPcan, .signature = "(x, noise, gain_table) -> y",
           .rules = kSignalPcanRules, .infer = infer_pcan, .reference = pcan,
           .layout = LayoutRule::Fixed);
 constexpr Rule kSignalLogRules[] = {rule::rank("x", 1),
-                                    rule::between("input_correction_bits", 0, 31)};
+                                    rule::between("input_correction_bits", 0, 31),
+                                    rule::at_least("output_scale", 0)};
 EC_OP_DEF(SignalLog, .signature = "(x) -> y",
           .summary = "output_scale times the natural logarithm of x << input_correction_bits.",
           .rules = kSignalLogRules, .infer = infer_log, .reference = logarithm,

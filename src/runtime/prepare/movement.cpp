@@ -151,10 +151,10 @@ Prepared slice(const OpInstance& op, const PrepareContext&) {
     const int64_t size = x.shape[d];
     int64_t start = (*starts)[i];
     if (start < 0) start += size;
-    start = steps[i] > 0 ? std::clamp<int64_t>(start, 0, size)
-                         : std::clamp<int64_t>(start, -1, size - 1);
-    step[d] = steps[i];
-    offset += start * in_strides[d];
+    start = std::clamp<int64_t>(start, 0, std::max<int64_t>(size - 1, 0));
+    // A step that is never taken may be of any size.
+    if (y.shape[d] > 1) step[d] = steps[i];
+    if (y.shape[d] > 0) offset += start * in_strides[d];
   }
   Box box;
   box.element = element_bytes(x);

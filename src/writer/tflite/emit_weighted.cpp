@@ -77,6 +77,8 @@ int32_t filters(OpEmitter& e, const std::vector<int64_t>& perm) {
 
 Status emit_conv_3d(OpEmitter& e, const WindowSpec& spec, Padding padding, const Target& target) {
   if (e.attrs<ConvAttrs>().groups != 1) return e.fail("groups of a three-dimensional convolution");
+  if (e.input(0).type().quant || e.input(1).type().quant)
+    return e.fail("integers in a three-dimensional convolution");
   std::vector<int32_t> inputs{e.in(0), filters(e, {1, 2, 3, 4, 0})};
   if (e.has(2)) inputs.push_back(e.in(2));
   e.add(Op::CONV_3D, std::move(inputs), {target.result},
@@ -162,8 +164,8 @@ Status emit_conv_transpose(OpEmitter& e) {
 Status emit_fully_connected(OpEmitter& e, const Target& target, bool asymmetric) {
   const bool keep = e.rank() > 2;
   // Readers count rows by the columns of the weights.
-  if (const auto& weights = e.input(1).shape(); weights && (*weights)[1] == Dim(0))
-    return e.fail("weights without elements");
+  EC_CHECK_OK(e.require_static(e.input(1)));
+  if ((*e.input(1).shape())[1] == Dim(0)) return e.fail("weights without elements");
   std::vector<int32_t> inputs{e.in(0), e.in(1)};
   if (e.has(2)) inputs.push_back(e.in(2));
   const TensorType bias = bias_type(e, 2);

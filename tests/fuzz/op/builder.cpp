@@ -260,7 +260,13 @@ Tensor* Builder::scalar(DType dtype, double value) {
 Tensor* Builder::flag(bool value) { return scalar(DType::Bool, value ? 1.0 : 0.0); }
 
 void Builder::give_parameters(Operation& op) {
-  if (!options_.stored) return;
+  // What a nested graph gives has the parameters that it has there.
+  for (const auto& body : op.bodies()) {
+    const size_t before = op.kind() == OpKind::Loop ? 1 : 0;
+    for (size_t i = 0; i < op.outputs().size() && i + before < body->outputs().size(); ++i)
+      graph_.set_quant(op.output(i), body->outputs()[i + before]->type().quant);
+  }
+  if (!options_.stored || !op.bodies().empty()) return;
   const QuantParams* first = nullptr;
   for (const Tensor* input : op.inputs())
     if (input != nullptr && input->type().quant && first == nullptr) first = &*input->type().quant;

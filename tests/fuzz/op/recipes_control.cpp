@@ -43,6 +43,7 @@ struct Body {
   // A result has a producer of its own: two results may not be one tensor everywhere.
   void result(Tensor* tensor) {
     Result<Tensor*> copy = graph->add_single(OpKind::Identity, {tensor});
+    if (copy.ok()) graph->set_quant(*copy, tensor->type().quant);
     graph->add_output("", copy.ok() && builder.random().chance(50) ? *copy : tensor);
   }
 

@@ -66,6 +66,7 @@ Result<bool> expand_celu(Rewriter& r, Operation* op) {
   if (!is_float_op(op)) return false;
   const double alpha = double{op->attrs_as<AlphaAttrs>().alpha};
   if (!(alpha > 0)) return false;  // the exponential part would be that of positive numbers
+  if (!std::isfinite(static_cast<float>(1 / alpha))) return false;
   Replacement p(r, op);
   Tensor* x = op->input(0);
   Tensor* tail = p.op(OpKind::Elu, {p.mul(p.min(x, 0.0), 1 / alpha)}, AlphaAttrs{.alpha = 1});

@@ -80,7 +80,7 @@ Result<Operation*> add_loop(Rewriter& r, const Operation* op, std::vector<Tensor
 Result<bool> carry_grown_results(Rewriter& r, Operation* op) {
   const auto carried = static_cast<size_t>(op->attrs_as<LoopAttrs>().num_carried);
   const Graph& old = *op->bodies()[0];
-  if (old.outputs().size() == 1 + carried) return false;
+  if (old.outputs().size() == 1 + carried || has_quant(op)) return false;
   for (size_t i = carried; i < op->outputs().size(); ++i)
     if (!op->output(i)->type().is_static()) return false;
   Body body(op, old.name());
@@ -126,7 +126,7 @@ class ScanLoop {
 
   static bool can_be_made_of(const Operation* op) {
     const auto is_static = [](const Tensor* t) { return t != nullptr && t->type().is_static(); };
-    return op->attrs_as<ScanAttrs>().num_scan_inputs > 0 &&
+    return op->attrs_as<ScanAttrs>().num_scan_inputs > 0 && !has_quant(op) &&
            std::ranges::all_of(op->inputs(), is_static) &&
            std::ranges::all_of(op->outputs(), is_static);
   }

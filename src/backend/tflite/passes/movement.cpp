@@ -263,6 +263,27 @@ Result<bool> expand_gather_elements(Rewriter& r, Operation* op) {
   return p.replace(p.op(OpKind::Gather, {flat, at}, GatherAttrs{.axis = 0}));
 }
 
+// A computed target in which 0 may copy a size: the format has no such zeros.
+Result<bool> copy_sizes(Rewriter& r, Operation* op) {
+  Tensor *x = op->input(0), *target = op->input(1);
+  const auto count = target->type().num_elements();
+  if (is_constant(target) || op->attrs_as<ReshapeAttrs>().allow_zero || !x->shape() || !count)
+    return false;
+  const auto& known = target->dim_values();
+  if (known && std::ranges::none_of(
+                   *known, [](const Dim& dim) { return dim.is_unknown() || dim == Dim(0); }))
+    return false;
+  const auto rank = static_cast<int64_t>(x->shape()->rank());
+  Replacement p(r, op);
+  Tensor* sizes = p.unary(OpKind::Shape, x);
+  if (rank > *count) sizes = p.slice(sizes, 0, 0, *count);
+  if (rank < *count) sizes = p.pad(sizes, {0, *count - rank});
+  target = p.cast(target, DType::I64);
+  if (!p.ok()) return p.replace(nullptr);
+  target = p.op(OpKind::Where, {p.op(OpKind::Equal, {target, p.number(target, 0)}), sizes, target});
+  return p.replace(p.op(OpKind::Reshape, {x, target}, ReshapeAttrs{.allow_zero = true}));
+}
+
 // Two transposes in a row are one, or none.
 Result<bool> merge_transposes(Rewriter& r, Operation* op) {
   const Operation* first = produced_by(op->input(0), OpKind::Transpose);
@@ -301,6 +322,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::SpaceToDepth, order_space, "channel orders"},
     {OpKind::Reshape, gather_shuffle, "channel shuffles"},
     {OpKind::Flatten, gather_shuffle, "channel shuffles"},
+    {OpKind::Reshape, copy_sizes, "copied sizes"},
     {OpKind::Gather, gather_filters, "channel orders"},
     {OpKind::Gather, positive_indices, "indices from the end"},
     {OpKind::OneHot, positive_one_hot, "indices from the end"},
