@@ -148,7 +148,8 @@ class Verifier {
     }
   }
 
-  // Values go into and out of nested graphs as they are stored, so both sides mean the same numbers.
+  // Values go into and out of nested graphs as they are stored, so both sides mean the same
+  // numbers.
   void check_parameters_of_bodies(const Operation& op) {
     const bool is_if = op.kind() == OpKind::If;
     const size_t first_output = op.kind() == OpKind::Loop ? 1 : 0;  // after the condition

@@ -262,8 +262,9 @@ EC_OP_DEF(Shrink, .signature = "(x) -> y",
 constexpr Rule kClipRules[] = {rule::one_element("min"), rule::one_element("max")};
 EC_OP_DEF(Clip, .signature = "(x, min?, max?) -> y",
           .summary = "min(max(x, min), max) with single-valued bounds; NaN stays NaN.",
-          .rules = kClipRules, .traits = {.elementwise = true}, .infer = infer_clip, .reference = clip,
-          .quantized = quantized::clip, .quant = QuantRule::Free, .layout = LayoutRule::Agnostic);
+          .rules = kClipRules, .traits = {.elementwise = true}, .infer = infer_clip,
+          .reference = clip, .quantized = quantized::clip, .quant = QuantRule::Free,
+          .layout = LayoutRule::Agnostic);
 EC_OP_DEF(Prelu, .signature = "(x, slope) -> y",
           .summary = "x above zero, slope x below; the slope broadcasts to x.",
           .traits = {.elementwise = true}, .infer = infer_prelu, .reference = prelu,

@@ -32,6 +32,8 @@ Tensor* original_operand(const Tensor* tensor) {
 // Every dimension of the result comes from some operand without `skipped`, or from `instead`.
 bool covers(const Operation* op, size_t skipped, const Tensor* instead) {
   const Shape& result = *op->output()->shape();
+  // Slopes are repeated for the values, never the other way round.
+  if (op->kind() == OpKind::Prelu && skipped == 0) return false;
   if (!instead->shape() || instead->shape()->rank() > result.rank()) return false;
   for (size_t d = 0; d < result.rank(); ++d) {
     bool found = result[d] == Dim(1);

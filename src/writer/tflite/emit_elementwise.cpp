@@ -129,6 +129,9 @@ Status emit_clip(OpEmitter& e) {
   // The operators below take and give numbers that are stored the same way.
   if (type.quant != e.op().output()->type().quant)
     return e.fail("bounds between numbers with other quantisation parameters");
+  for (size_t i = 1; i < 3; ++i)
+    if (e.has(i) && (!e.input(i).shape() || e.input(i).shape()->rank() > e.rank()))
+      return e.fail("a bound with more dimensions than the result");
   const bool has_low = e.has(1) && low != -HUGE_VAL;
   const bool has_high = e.has(2) && high != HUGE_VAL;
   int32_t x = e.in(0);

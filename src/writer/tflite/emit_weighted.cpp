@@ -71,8 +71,11 @@ int32_t filters(OpEmitter& e, const std::vector<int64_t>& perm) {
     return e.step(Op::DEQUANTIZE, {e.permuted_constant(*stored, perm)},
                   ec::TensorType(e.dtype(1), std::move(shape)),
                   options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
-  return e.step(Op::TRANSPOSE, {e.in(1), e.ints(perm)},
-                ec::TensorType(e.dtype(1), std::move(shape)));
+  ec::TensorType type(e.dtype(1), std::move(shape));
+  type.quant = e.input(1).type().quant;
+  if (type.quant && type.quant->per_channel())
+    type.quant->axis = static_cast<int>(std::ranges::find(perm, type.quant->axis) - perm.begin());
+  return e.step(Op::TRANSPOSE, {e.in(1), e.ints(perm)}, std::move(type));
 }
 
 Status emit_conv_3d(OpEmitter& e, const WindowSpec& spec, Padding padding, const Target& target) {

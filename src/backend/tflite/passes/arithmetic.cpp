@@ -116,6 +116,11 @@ Result<bool> expand_fmod(Rewriter& r, Operation* op) {
 Result<bool> narrow_division(Rewriter& r, Operation* op) {
   const DType dtype = op->output()->dtype();
   if (!is_plain(op) || (dtype != DType::I64 && dtype != DType::U32)) return false;
+  for (const Tensor* input : op->inputs())
+    if (const auto values = int_values(input);
+        values &&
+        std::ranges::any_of(*values, [](int64_t n) { return n != static_cast<int32_t>(n); }))
+      return false;
   Replacement p(r, op);
   Tensor* y = p.op(op->kind(), {p.cast(op->input(0), DType::I32), p.cast(op->input(1), DType::I32)},
                    op->attrs());

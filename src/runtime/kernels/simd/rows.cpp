@@ -36,15 +36,16 @@ float sum(const float* x, Index n) {
   return reduce_add(accumulate(n, [x](Index i, Index count) { return pick(x + i, count); }));
 }
 
+// NaN when there is one.
 float max(const float* x, Index n) {
   float m = x[0];
   Index i = 0;
   if (n >= kLanes) {
     V acc = load(x);
-    for (i = kLanes; i + kLanes <= n; i += kLanes) acc = vmax(acc, load(x + i));
+    for (i = kLanes; i + kLanes <= n; i += kLanes) acc = acc == acc ? vmax(acc, load(x + i)) : acc;
     m = reduce_max(acc);
   }
-  for (; i < n; ++i) m = m > x[i] ? m : x[i];
+  for (; i < n; ++i) m = m > x[i] || m != m ? m : x[i];
   return m;
 }
 

@@ -121,7 +121,7 @@ inline float reduce_max(V v) {
   float t[kLanes];
   store(t, v);
   float m = t[0];
-  for (Index i = 1; i < kLanes; ++i) m = m > t[i] ? m : t[i];
+  for (Index i = 1; i < kLanes; ++i) m = m > t[i] || m != m ? m : t[i];
   return m;
 }
 
