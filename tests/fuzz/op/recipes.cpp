@@ -56,7 +56,8 @@ std::optional<int64_t> border_number(Builder& b, const Call& call, const Rule& r
       other != nullptr && other->shape() ? static_cast<int64_t>(other->shape()->rank()) : 4;
   switch (rule.kind) {
     case RuleKind::Between:
-      return b.random().one_of({rule.low - 1, rule.low, rule.high, rule.high + 1});
+      return b.random().one_of({rule.low - (rule.low > INT64_MIN ? 1 : 0), rule.low, rule.high,
+                                rule.high + (rule.high < INT64_MAX ? 1 : 0)});
     case RuleKind::Axis:
     case RuleKind::AxisOrEnd:
     case RuleKind::NewAxis:

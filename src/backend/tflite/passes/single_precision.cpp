@@ -27,6 +27,9 @@ class SinglePrecision {
       EC_TRY(Tensor * back, cast(it->second, output->dtype()));
       graph_.set_output(i, back);
     }
+    // A state may not be read by the old operation beside the new one.
+    for (auto id = static_cast<uint32_t>(graph_.operation_id_bound()); id-- > 0;)
+      if (Operation* op = graph_.operation(id)) r_.erase_if_unused(op);
     return {};
   }
 
