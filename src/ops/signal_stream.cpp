@@ -120,6 +120,8 @@ Status framer(KernelContext& ctx) {
     const auto old = before.subspan(row * capacity, capacity);
     std::copy(old.begin(), old.end(), waiting.begin());
     for (size_t frame = 0; frame < length / step; ++frame) {
+      if (count + step > capacity)
+        return ctx.fail("the state says " + std::to_string(given) + " samples");
       const auto samples = x.subspan(row * length + frame * step, step);
       std::copy(samples.begin(), samples.end(), waiting.begin() + static_cast<int64_t>(count));
       count += step;

@@ -103,7 +103,7 @@ Status reference_mel(KernelContext& ctx) {
   // Edge i of the triangles as a row of the spectrum; far away is far enough.
   const auto edge = [&](int64_t i) {
     const double row = (length + 1.0) * to_hertz(low + step * static_cast<double>(i)) / rate;
-    return static_cast<int64_t>(std::clamp(std::floor(row), -1e15, 1e15));
+    return static_cast<int64_t>(std::isnan(row) ? 0.0 : std::clamp(std::floor(row), -1e15, 1e15));
   };
   Writer<double> out(ctx.output(0));
   std::fill(out.values().begin(), out.values().end(), 0.0);

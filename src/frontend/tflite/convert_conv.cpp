@@ -3,13 +3,13 @@
 
 #include "frontend/tflite/table.h"
 #include "frontend/tflite/window.h"
+#include "ops/rules.h"
 
 namespace ec::tflite {
 
 Status check_window(const OpContext& ctx, std::initializer_list<int32_t> numbers) {
-  constexpr int32_t kLargest = 1 << 24;
   for (const int32_t number : numbers)
-    if (number < 1 || number > kLargest)
+    if (number < 1 || number > rule::kLargest)
       return ctx.fail(Code::BadAttribute,
                       "a stride, dilation or window size is " + std::to_string(number));
   return {};

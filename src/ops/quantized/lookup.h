@@ -35,7 +35,9 @@ class Table16 {
     const C out_high = out_scale * static_cast<C>(32767 - out_zero);
     const C step = (high - low) / kSteps, half_step = step / 2;
     const C inverse = static_cast<C>(65536) / (out_high - out_low);
+    // The difference of two infinities is no number.
     const auto clamped = [](C v) {
+      if (std::isnan(v)) return int16_t{0};
       return static_cast<int16_t>(std::min(std::max(v, C{-32768}), C{32767}));
     };
     Table16 table;

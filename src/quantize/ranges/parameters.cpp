@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/axis.h"
 #include "quantize/plan/masked_values.h"
@@ -24,8 +25,10 @@ constexpr double kWidestWeight = 127;
 QuantParams params_of_range(const Range& range, DType dtype, bool symmetric) {
   const auto lowest = static_cast<double>(lowest_integer(dtype));
   const auto highest = static_cast<double>(highest_integer(dtype));
-  const double low = std::min(0.0, static_cast<double>(range.min));
-  const double high = std::max(0.0, static_cast<double>(range.max));
+  // What overflowed is as large as floats get.
+  constexpr auto kLargest = static_cast<double>(std::numeric_limits<float>::max());
+  const double low = std::max(std::min(0.0, static_cast<double>(range.min)), -kLargest);
+  const double high = std::min(std::max(0.0, static_cast<double>(range.max)), kLargest);
   if (low == 0.0 && high == 0.0) return {{kIdleScale}, {0}, -1};
   if (symmetric) {
     const double scale = std::max(std::max(-low, high) / highest, kSmallestScale);
