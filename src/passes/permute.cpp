@@ -85,7 +85,13 @@ Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
   }
   if (x->shape() && keeps_order(*x->shape(), perm)) {
     EC_TRY(Tensor * reshaped, add_reshape(rewriter, x, permuted(*x->shape(), perm), from));
-    if (reshaped != nullptr) return reshaped;
+    if (reshaped != nullptr) {
+      std::optional<QuantParams> quant = x->type().quant;
+      if (quant && quant->per_channel())
+        quant->axis = static_cast<int32_t>(std::ranges::find(perm, quant->axis) - perm.begin());
+      rewriter.graph().set_quant(reshaped, std::move(quant));
+      return reshaped;
+    }
   }
   return rewriter.transpose(x, perm, from);
 }
@@ -95,8 +101,13 @@ Result<Tensor*> add_leading_ones(Rewriter& rewriter, Tensor* x, size_t rank,
   const size_t missing = rank - x->shape()->rank();
   if (missing == 0) return x;
   Tensor* axes = rewriter.ints(identity_perm(missing));
-  if (x->is_constant()) return rewriter.add_folded(OpKind::Unsqueeze, {x, axes});
-  return rewriter.add(OpKind::Unsqueeze, {x, axes}, NoAttrs{}, from);
+  std::optional<QuantParams> quant = x->type().quant;
+  if (quant && quant->per_channel()) quant->axis += static_cast<int32_t>(missing);
+  EC_TRY(Tensor * widened, x->is_constant()
+                               ? rewriter.add_folded(OpKind::Unsqueeze, {x, axes})
+                               : rewriter.add(OpKind::Unsqueeze, {x, axes}, NoAttrs{}, from));
+  rewriter.graph().set_quant(widened, std::move(quant));
+  return widened;
 }
 
 namespace {

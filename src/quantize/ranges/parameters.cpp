@@ -115,9 +115,11 @@ std::vector<T> quantize_values(std::span<const float> values, std::span<const in
   for_each_channel_run(shape, params.axis, [&](size_t c, size_t at, size_t n) {
     const auto scale = static_cast<double>(params.scales[c]);
     const auto zero = static_cast<double>(params.zero_points[c]);
-    for (size_t i = at; i < at + n; ++i)
-      out[i] = static_cast<T>(
-          std::clamp(round_half_away(static_cast<double>(values[i]) / scale) + zero, low, high));
+    for (size_t i = at; i < at + n; ++i) {
+      const double steps =
+          std::isnan(values[i]) ? 0.0 : round_half_away(static_cast<double>(values[i]) / scale);
+      out[i] = static_cast<T>(std::clamp(steps + zero, low, high));
+    }
   });
   return out;
 }
