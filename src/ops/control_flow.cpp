@@ -60,11 +60,13 @@ Result<std::vector<BodyValue>> infer_branches(InferContext& ctx,
            join_values(ctx, yes.values[i], no.values[i], "a result of the branches"));
     joined.push_back(std::move(value));
   }
-  // A branch that cannot run counts all the same: a pass may remove what stops it.
-  if (!condition && !(yes.cannot_run && no.cannot_run)) return joined;
-  BodyResults& taken = condition.value_or(true) ? yes : no;
-  if (taken.cannot_run) return std::move(*taken.cannot_run);
-  return std::move(taken.values);
+  // A branch that cannot run is not taken, or the run fails there.
+  const bool may_be_yes = condition.value_or(true) && !yes.cannot_run;
+  const bool may_be_no = !condition.value_or(false) && !no.cannot_run;
+  if (may_be_yes && may_be_no) return joined;
+  if (may_be_yes) return std::move(yes.values);
+  if (may_be_no) return std::move(no.values);
+  return std::move(condition.value_or(true) ? *yes.cannot_run : *no.cannot_run);
 }
 
 Status infer_if(InferContext& ctx) {

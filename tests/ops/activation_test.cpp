@@ -69,7 +69,7 @@ TEST(Clip, Inference) {
   expect_dims(OpKind::Clip, {shape, i64({}, {4}), i64({}, {8})}, {}, "[?,4,8]");
   expect_dims(OpKind::Clip, {shape, typed(DType::I64, {})}, {}, "none");
   expect_infer_error(OpKind::Clip, {typed(DType::F32, {2}), typed(DType::F32, {2})}, {},
-                     Code::ShapeMismatch, "single value");
+                     Code::ShapeMismatch, "one element");
   expect_infer_error(OpKind::Clip, {typed(DType::F32, {2}), typed(DType::F64, {})}, {},
                      Code::TypeMismatch, "element type");
 }
