@@ -87,6 +87,18 @@ TEST(OnnxMutations, AreImportedOrRefused) {
       ++outcomes[code_id(graph.error().code())];
     }
     EXPECT_LE(peak, 2 * bytes.size() + kSlackBytes) << label;
+
+    // What `inspect` sees of the same file.
+    KeptOperations kept(KeptOperations::Scope::Everything);
+    ImportOptions shown;
+    shown.kept = &kept;
+    DiagnosticSink seen;
+    ::alarm(kSecondsPerFile);
+    const auto whole = onnx_frontend().import_file(file, shown, seen);
+    ::alarm(0);
+    EXPECT_TRUE(whole.ok() || seen.has_errors()) << label;
+    EXPECT_TRUE(whole.ok() || !graph.ok()) << label;
+    EXPECT_TRUE(!whole.ok() || verify(**whole).empty()) << label;
   }
   for (const auto& [outcome, count] : outcomes) std::printf("%8d %s\n", count, outcome.c_str());
   // The mutations must reach deep into the importer, not bounce off the first byte.

@@ -134,6 +134,15 @@ ModelSpec edgetpu_model() {
 std::string outcome_of(const Blob& file, const std::string& label) {
   DiagnosticSink sink;
   const auto graph = import_tflite(file, "mutated.tflite", {}, sink);
+  // What `inspect` sees of the same file.
+  KeptOperations kept(KeptOperations::Scope::Everything);
+  ImportOptions shown;
+  shown.kept = &kept;
+  DiagnosticSink seen;
+  const auto whole = import_tflite(file, "mutated.tflite", shown, seen);
+  EXPECT_TRUE(whole.ok() || seen.has_errors()) << label;
+  EXPECT_TRUE(whole.ok() || !graph.ok()) << label;
+  EXPECT_TRUE(!whole.ok() || verify(**whole).empty()) << label;
   if (!graph.ok()) {
     EXPECT_FALSE(graph.error().message().empty()) << label;
     EXPECT_NE(graph.error().code(), Code::Internal) << label << ": " << graph.error().message();

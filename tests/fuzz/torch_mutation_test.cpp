@@ -146,6 +146,15 @@ std::string mutate(const Seed& seed, int index, std::string& what) {
 std::string outcome_of(const Blob& file, const ImportOptions& options, const std::string& label) {
   DiagnosticSink sink;
   const auto graph = import_torchscript(file, "mutated.pt", options, sink);
+  // What `inspect` sees of the same file.
+  KeptOperations kept(KeptOperations::Scope::Everything);
+  ImportOptions shown = options;
+  shown.kept = &kept;
+  DiagnosticSink seen;
+  const auto whole = import_torchscript(file, "mutated.pt", shown, seen);
+  EXPECT_TRUE(whole.ok() || seen.has_errors()) << label;
+  EXPECT_TRUE(whole.ok() || !graph.ok()) << label;
+  EXPECT_TRUE(!whole.ok() || verify(**whole).empty()) << label;
   if (!graph.ok()) {
     EXPECT_FALSE(graph.error().message().empty()) << label;
     EXPECT_NE(graph.error().code(), Code::Internal) << label << ": " << graph.error().message();
