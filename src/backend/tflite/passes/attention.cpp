@@ -96,7 +96,7 @@ Result<bool> expand_attention(Rewriter& r, Operation* op) {
   const double scale =
       attrs.scale != 0.0f ? double{attrs.scale} : 1.0 / std::sqrt(static_cast<double>(queries[3]));
   Tensor* scores = p.op(OpKind::MatMul, {p.mul(q, scale), k}, MatMulAttrs{.transpose_b = true});
-  if (attrs.softcap != 0.0f) {
+  if (attrs.softcap > 0.0f) {
     const double cap = double{attrs.softcap};
     scores = p.mul(p.unary(OpKind::Tanh, p.mul(scores, 1.0 / cap)), cap);
   }
