@@ -31,6 +31,8 @@
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(EC_ADDRESS_SANITIZER)
+// Endless models end by their limits of work, which instrumented code reaches later.
+constexpr double kSecondsPerModel = 60;
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   // Memory that is refused is an error which the program tells. Workers end without cleaning up.
@@ -39,6 +41,8 @@ extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=4096:detect_leaks=0:"
          "quarantine_size_mb=8:thread_local_quarantine_size_kb=256:malloc_context_size=4";
 }
+#else
+constexpr double kSecondsPerModel = 10;
 #endif
 
 namespace ec::fuzz {
@@ -53,6 +57,7 @@ struct Arguments {
 
 bool parse(int argc, char** argv, Arguments& arguments) {
   arguments.run.verbose = true;
+  arguments.run.cpu_seconds = kSecondsPerModel;
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name == "--quiet") {
