@@ -38,6 +38,15 @@ class OutputFiles(Case):
         self.assertEqual(outcome.code, 1)
         self.assertEqual((self.dir / "o.ecir").read_text(), "precious")
 
+    def test_a_report_that_cannot_be_written_is_told_before_the_model_is(self):
+        os.mkfifo(self.dir / "pipe")
+        before = self.files()
+        for report in ("missing/report.json", "pipe"):
+            outcome = self.run_program("compile", "m.onnx", "-t", "tflite", "-o", "m.tflite", "--report", f"json={report}")
+            self.assertEqual(outcome.code, 1, outcome.err)
+            self.assertIn("error EC1017:", outcome.err)
+            self.assertEqual(self.files(), before)
+
     def test_full_device(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
