@@ -37,8 +37,8 @@ constexpr OptionDef kOptions[] = {
     {.name = "balance",
      .type = OptionType::Choice,
      .argument = kSwitch,
-     .help = "make the channels of activations alike at the cost of the weights that read them; "
-             "auto: where it helps",
+     .help = "make the channels of activations alike at the cost of the weights that read them, or "
+             "compute uneven ones in parts; auto: where it helps",
      .default_value = "auto",
      .choices = kSwitch,
      .verbs = kQuantizesModel,

@@ -4,16 +4,11 @@
 #include <ranges>
 
 #include "ops/attrs.h"
+#include "quantize/rescale/channel_order.h"
 #include "quantize/rescale/weight_index.h"
 
 namespace ec::quantize {
 namespace {
-
-size_t num_channels_of(const Tensor& tensor) {
-  if (!tensor.shape() || tensor.shape()->rank() == 0) return 0;
-  const Dim last = (*tensor.shape())[tensor.shape()->rank() - 1];
-  return last.is_static() ? static_cast<size_t>(last.size()) : 0;
-}
 
 // Operations that compute every channel from the same channel of their operands.
 bool keeps_channels(const Operation& op) {

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "quantize/plan/masked_values.h"
 #include "quantize/plan/mixed_ranges.h"
 #include "quantize/rescale/equalize.h"
+#include "quantize/rescale/split_channels.h"
+#include "quantize/rescale/uneven_tuning.h"
 #include "quantize/trial/trial.h"
 #include "quantize/tuning.h"
 
@@ -30,17 +33,20 @@ class Rescaler {
     const Switch layers = request_.methods.equalize, gains = request_.methods.balance;
     // Weights with a scale per channel have little to gain.
     if (options_.weights_per_tensor || layers == Switch::On) {
-      EC_CHECK_OK(attempt({Equalization::Layers, false},
+      EC_CHECK_OK(attempt(equalized({Equalization::Layers, false}),
                           {"equalize", false, 0, 0, "channels between neighbouring layers"}, layers,
                           tuning::kRescaleGain));
-      EC_CHECK_OK(attempt({Equalization::Layers, true},
+      EC_CHECK_OK(attempt(equalized({Equalization::Layers, true}),
                           {"equalize-bounds", false, 0, 0, "relu6 with a bound per channel"},
                           layers == Switch::Off ? Switch::Off : Switch::Auto,
                           tuning::kRescaleBoundsGain));
     }
-    EC_CHECK_OK(attempt({Equalization::Gains, false},
+    EC_CHECK_OK(attempt(equalized({Equalization::Gains, false}),
                         {"balance", false, 0, 0, "channels behind gains and gates"}, gains,
                         tuning::kRescaleGain));
+    EC_CHECK_OK(attempt({may_split_channels, split_channels},
+                        {"split-channels", false, 0, 0, "uneven channels in parts"}, gains,
+                        tuning::kSplitChannelsGain));
     if (changed_) {
       result_.graph = std::move(kept_);
       result_.reference = std::move(reference_);
@@ -54,14 +60,26 @@ class Rescaler {
     double sqnr_db = 0;
   };
 
-  Status attempt(const EqualizeOptions& how, MethodGain gain, Switch wanted, double worthwhile) {
-    if (wanted == Switch::Off || scalable_edges(*kept_, how.what).empty()) return {};
+  struct Change {
+    std::function<bool(const Graph&)> may_apply;
+    // Gives the number of tensors that it changed.
+    std::function<Result<size_t>(Graph&, const Plan&, const CalibrationRun&)> apply;
+  };
+  static Change equalized(const EqualizeOptions& how) {
+    return {[how](const Graph& graph) { return !scalable_edges(graph, how.what).empty(); },
+            [how](Graph& graph, const Plan& plan, const CalibrationRun& run) {
+              return equalize(graph, plan, run, how);
+            }};
+  }
+
+  Status attempt(const Change& change, MethodGain gain, Switch wanted, double worthwhile) {
+    if (wanted == Switch::Off || !change.may_apply(*kept_)) return {};
     if (!best_) {
       EC_TRY(best_, judge(*kept_, reference_));
     }
     std::unique_ptr<Graph> changed = kept_->clone();
     const Plan plan = make_plan(*changed, target_, options_);
-    EC_TRY(const size_t tensors, equalize(*changed, plan, best_->run, how));
+    EC_TRY(const size_t tensors, change.apply(*changed, plan, best_->run));
     if (tensors == 0) return {};
     const auto reference = std::make_shared<ReferenceOutputs>(reference_->meaning());
     EC_TRY(const Judgement now, judge(*changed, reference));

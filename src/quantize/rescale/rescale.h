@@ -1,5 +1,5 @@
-// Makes channels alike between neighbouring layers (equalize.h), and keeps the changed graph where
-// trial runs show that it helps.
+// Makes channels alike between neighbouring layers (equalize.h), or takes uneven ones apart
+// (split_channels.h), and keeps the changed graph where trial runs show that it helps.
 #pragma once
 
 #include "quantize/report.h"

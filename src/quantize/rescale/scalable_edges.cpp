@@ -7,6 +7,7 @@
 #include "ops/clamp.h"
 #include "ops/op_def.h"
 #include "quantize/fold_input/pixel_layers.h"
+#include "quantize/rescale/channel_order.h"
 #include "quantize/rescale/weight_index.h"
 
 namespace ec::quantize {
@@ -44,11 +45,6 @@ bool is_homogeneous(const Operation& op) {
     default:
       return false;
   }
-}
-
-bool is_own_constant(const Tensor* tensor) {
-  return tensor != nullptr && tensor->is_constant() && tensor->dtype() == DType::F32 &&
-         tensor->uses().size() == 1;
 }
 
 // A constant with one value per index of the last dimension.
