@@ -15,19 +15,20 @@ namespace {
 // `%d`.
 std::unique_ptr<Graph> network(const std::string& between, const std::string& behind,
                                const std::string& outputs = "y = %y", double spread = 3) {
-  auto graph = test::graph_from("graph @g(%x: f32[1,8,8,3]) -> (" + outputs +
-                                ") {\n"
-                                "  %w1 = const f32[8,1,1,3] splat(0) %b1 = const f32[8] splat(0)\n"
-                                "  %wd = const f32[8,3,3,1] splat(0) %bd = const f32[8] splat(0)\n"
-                                "  %w2 = const f32[6,1,1,8] splat(0) %b2 = const f32[6] splat(0)\n"
-                                "  %w3 = const f32[8,1,1,8] splat(0) %w4 = const f32[8,1,1,3] splat(0)\n"
-                                "  %slope = const f32[8] splat(0)\n"
-                                "  %axes = const i64[2] dense[1, 2]\n"
-                                "  %c1 = conv(%x, %w1, %b1) {layout=nhwc}\n" +
-                                between +
-                                "  %d = conv(%a, %wd, %bd) {layout=nhwc, groups=8, "
-                                "pads=[1,1,1,1]}\n" +
-                                behind + "}");
+  auto graph =
+      test::graph_from("graph @g(%x: f32[1,8,8,3]) -> (" + outputs +
+                       ") {\n"
+                       "  %w1 = const f32[8,1,1,3] splat(0) %b1 = const f32[8] splat(0)\n"
+                       "  %wd = const f32[8,3,3,1] splat(0) %bd = const f32[8] splat(0)\n"
+                       "  %w2 = const f32[6,1,1,8] splat(0) %b2 = const f32[6] splat(0)\n"
+                       "  %w3 = const f32[8,1,1,8] splat(0) %w4 = const f32[8,1,1,3] splat(0)\n"
+                       "  %slope = const f32[8] splat(0)\n"
+                       "  %axes = const i64[2] dense[1, 2]\n"
+                       "  %c1 = conv(%x, %w1, %b1) {layout=nhwc}\n" +
+                       between +
+                       "  %d = conv(%a, %wd, %bd) {layout=nhwc, groups=8, "
+                       "pads=[1,1,1,1]}\n" +
+                       behind + "}");
   const std::set<std::string> makes = {"w1", "b1", "w5"}, evens = {"wd", "w6"};
   RandomState random(1);
   for (Tensor* tensor : graph->tensors()) {
@@ -109,15 +110,13 @@ TEST_P(SplitChannels, ComputesTheSame) {
 INSTANTIATE_TEST_SUITE_P(
     All, SplitChannels,
     testing::Values(
-        Case{"plain", kHardSwish, kLayer},
-        Case{"relu", "  %a = relu(%c1)\n", kLayer},
+        Case{"plain", kHardSwish, kLayer}, Case{"relu", "  %a = relu(%c1)\n", kLayer},
         Case{"written_out", "  %s = sigmoid(%c1)\n  %a = mul(%c1, %s)\n", kLayer},
         Case{"padded",
              "  %h = hard_swish(%c1)\n  %p = const i64[8] dense[0, 1, 0, 0, 0, 0, 1, 0]\n"
              "  %a = pad(%h, %p)\n",
              kLayer},
-        Case{"clamped", kHardSwish,
-             "  %r = relu(%d)\n  %y = conv(%r, %w2, %b2) {layout=nhwc}\n"},
+        Case{"clamped", kHardSwish, "  %r = relu(%d)\n  %y = conv(%r, %w2, %b2) {layout=nhwc}\n"},
         Case{"activated", kHardSwish,
              "  %r = hard_swish(%d)\n  %y = conv(%r, %w2, %b2) {layout=nhwc}\n"},
         Case{"by_channel", kHardSwish,

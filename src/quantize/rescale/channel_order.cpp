@@ -19,9 +19,8 @@ bool averages_positions(const Operation& op) {
   if (axes == nullptr || !axes->is_constant() || axes->dtype() != DType::I64) return false;
   const auto rank = static_cast<int64_t>(op.input(0)->shape()->rank());
   const auto values = axes->values<int64_t>();
-  return !values.empty() && std::ranges::none_of(values, [&](int64_t axis) {
-    return axis == rank - 1 || axis == -1;
-  });
+  return !values.empty() &&
+         std::ranges::none_of(values, [&](int64_t axis) { return axis == rank - 1 || axis == -1; });
 }
 
 // Computes each channel from the same channel of its first operand; the others say how.

@@ -14,9 +14,9 @@ struct ChannelOrder {
     Tensor* tensor = nullptr;
     size_t axis = 0;
   };
-  std::vector<Constant> constants;      // whose indices along an axis follow
-  std::vector<Operation*> read_by;      // the convolutions that sum over the channels
-  std::vector<const Tensor*> reordered; // every tensor whose channels change places
+  std::vector<Constant> constants;       // whose indices along an axis follow
+  std::vector<Operation*> read_by;       // the convolutions that sum over the channels
+  std::vector<const Tensor*> reordered;  // every tensor whose channels change places
 };
 
 // `tensor` has its channels last; what makes it is the caller's. Empty where something reads the

@@ -7,8 +7,8 @@
 #include "ops/attrs.h"
 #include "ops/clamp.h"
 #include "ops/op_def.h"
-#include "quantize/rescale/weight_index.h"
 #include "quantize/rescale/uneven_tuning.h"
+#include "quantize/rescale/weight_index.h"
 
 namespace ec::quantize {
 namespace {
