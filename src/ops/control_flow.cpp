@@ -141,7 +141,9 @@ Status check_loop(const InferContext& ctx) {
     return ctx.fail(Code::BadArity, "loop carries " + std::to_string(carried) + " values and has " +
                                         std::to_string(ctx.num_inputs()) + " operands");
   if (ctx.has(kTripCount)) {
-    EC_CHECK_OK(require_integer(ctx, kTripCount, "trip count"));
+    // As the number of the iteration, which bodies and writers compare with it.
+    if (ctx.dtype(kTripCount) != DType::I64)
+      return ctx.bad_type("trip count must be i64, got " + operand_text(ctx, kTripCount));
     EC_CHECK_OK(require_scalar(ctx, kTripCount, "trip count"));
   }
   return ctx.has(kCondition) ? require_condition(ctx, kCondition) : Status();
