@@ -1,5 +1,6 @@
 #include "driver/core_options.h"
 
+#include "frontend/options.h"
 #include "limits/options.h"
 #include "quantize/calibration/options.h"
 #include "quantize/options.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr VerbSet kEvaluates(Verb::Evaluate);
 
-constexpr OptionDef kModel[] = {
+constexpr OptionDef kTarget[] = {
     {.name = "target",
      .argument = "TARGET",
      .help = "device to compile for, `auto` for the one that is connected; `edgecompile targets` "
@@ -19,27 +20,6 @@ constexpr OptionDef kModel[] = {
      .short_name = 't',
      .completion = Completion::Target,
      .statistics = StatisticsRole::MustMatch},
-    {.name = "input-shape",
-     .type = OptionType::Shapes,
-     .argument = "NAME:DIMS",
-     .help =
-         "sizes of an input, as NAME:1x3x224x224 or NAME:1,3,224,224; may be repeated; NAME may "
-         "be left out for the only input, and ? leaves a size open",
-     .verbs = kReadsModel,
-     .alias = "input-shapes"},
-    {.name = "dim",
-     .type = OptionType::Sizes,
-     .argument = "NAME=N",
-     .help = "size of an open dimension by its name in the model; may be repeated",
-     .verbs = kReadsModel,
-     .alias = "dims"},
-    {.name = "input-value",
-     .type = OptionType::NamedTexts,
-     .argument = "NAME=VALUE",
-     .help = "value of a parameter of the model that is no tensor, such as the sampling rate: "
-             "sr=16000; may be repeated",
-     .verbs = kReadsModel,
-     .alias = "input-values"},
     {.name = "strict",
      .type = OptionType::Flag,
      .help = "fail when an operation does not run on the target's device",
@@ -238,7 +218,8 @@ constexpr OptionDef kOutput[] = {
 
 std::span<const OptionGroup> core_option_groups() {
   static const OptionGroup groups[] = {
-      {"Model", kModel},
+      {"Target", kTarget},
+      model_options(),
       {"Optimisation", kOptimisation},
       quantize::quantize_options(),
       quantize::calibration_options(),

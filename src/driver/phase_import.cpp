@@ -1,10 +1,10 @@
 // import: the model becomes a graph, with the sizes that were given.
 #include "analysis/costs.h"
-#include "driver/import_options.h"
 #include "driver/phases.h"
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
+#include "frontend/options.h"
 #include "limits/limits.h"
 #include "ops/border.h"
 #include "quantize/calibration/sample_shapes.h"

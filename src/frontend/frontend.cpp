@@ -6,9 +6,23 @@ namespace ec {
 
 std::optional<DetectedFormat> Frontend::explain(const ModelSource&) const { return std::nullopt; }
 
+Status refuse_part(const ImportOptions& options) {
+  if (options.part.empty()) return {};
+  const std::string option = !options.part.signature.empty() ? "--signature"
+                             : !options.part.inputs.empty()  ? "--graph-input"
+                                                             : "--graph-output";
+  return Error(Code::Usage, option + " does not apply to this model")
+      .hint("signatures belong to SavedModels, chosen nodes to frozen TensorFlow graphs");
+}
+
 Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
                                                 const ImportOptions& options,
                                                 DiagnosticSink& sink) const {
+  if (!has_parts())
+    if (Status refused = refuse_part(options); !refused.ok()) {
+      sink.report(std::move(refused).error().file(source.name()));
+      return sink.first_error();
+    }
   EC_TRY(std::unique_ptr<Graph> graph, read(source, options, sink));
   const size_t before = sink.error_count();
   bind_input_values(*graph, options.input_values, sink);

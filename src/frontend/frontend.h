@@ -23,6 +23,15 @@
 
 namespace ec {
 
+// Which part of a model is meant; empty: its default.
+struct ModelPart {
+  std::string signature = {};
+  // Nodes of a graph that says nothing of its interface.
+  std::vector<std::string> inputs = {}, outputs = {};
+
+  bool empty() const { return signature.empty() && inputs.empty() && outputs.empty(); }
+};
+
 struct ImportOptions {
   // Sizes for inputs with open dimensions, by name or position ("0"); "" means the only input. A
   // size of -1 leaves the dimension as it is in the model.
@@ -34,7 +43,11 @@ struct ImportOptions {
   // Set: operations that cannot be imported stay in the graph as custom operations and are listed
   // here; they are no errors of the import then.
   KeptOperations* kept = nullptr;
+  ModelPart part = {};
 };
+
+// Usage: a part was chosen of a model of which only the whole can be read.
+Status refuse_part(const ImportOptions& options);
 
 // A kind of file that is known and not read.
 struct DetectedFormat {
@@ -54,6 +67,9 @@ class Frontend {
   virtual int probe(const ModelSource& source) const = 0;
   // What a model of this front end's family is that it cannot read, such as weights without code.
   virtual std::optional<DetectedFormat> explain(const ModelSource& source) const;
+
+  // Whether models of this format have parts among which ImportOptions::part chooses.
+  virtual bool has_parts() const { return false; }
 
   // Reports all problems to the sink; on failure the result is the first of them.
   Result<std::unique_ptr<Graph>> import(const ModelSource& source, const ImportOptions& options,

@@ -76,10 +76,10 @@ bool ModelSource::has_member(const fs::path& relative) const {
   return is_directory_ && fs::is_regular_file(path_ / relative, ignored);
 }
 
-Result<Blob> ModelSource::member(const fs::path& relative) const {
+Result<InputFile> ModelSource::open_member(const fs::path& relative) const {
   std::error_code error;
   const fs::path root = fs::canonical(path_, error);
-  const fs::path file = error ? fs::path() : fs::canonical(path_ / relative, error);
+  const fs::path file = error ? fs::path() : fs::canonical(root / relative, error);
   if (error)
     return Error(Code::FileNotFound, "the model lacks '" + printable(relative.string()) + "'")
         .file(name_);
@@ -88,6 +88,11 @@ Result<Blob> ModelSource::member(const fs::path& relative) const {
     return Error(Code::FileUnreadable,
                  "'" + printable(relative.string()) + "' leaves the model's folder")
         .file(name_);
+  return InputFile::open(file);
+}
+
+Result<Blob> ModelSource::member(const fs::path& relative) const {
+  EC_TRY(const InputFile file, open_member(relative));
   return read_file(file);
 }
 

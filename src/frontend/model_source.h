@@ -36,7 +36,9 @@ class ModelSource {
   // FileUnreadable when the file that was opened is no longer what it was: files beside it may then
   // belong to another version.
   Status check_unchanged() const;
-  // A file of the directory. The path must stay inside; links that lead outside are refused.
+  // A file of the directory, to be read in parts or whole. The path must stay inside; links that
+  // lead outside are refused.
+  Result<InputFile> open_member(const std::filesystem::path& relative) const;
   Result<Blob> member(const std::filesystem::path& relative) const;
   bool has_member(const std::filesystem::path& relative) const;
 

@@ -20,7 +20,7 @@ ALLOWED = {
     "src/ir": ["src/support", *(f"src/ops/{name}" for name in ("attrs.h", "convert.h", "infer.h", "op_def.h", "op_kind.h", "ops.def"))],
     "src/ops": ["src/support", "src/ir"],
     "src/analysis": ["src/support", "src/ir", "src/ops", "include/edgecompiler/report"],
-    "src/frontend": ["src/support", "src/ir", "src/ops", "src/analysis", "src/formats"],
+    "src/frontend": ["src/support", "src/options", "include/edgecompiler/options.h", "src/ir", "src/ops", "src/analysis", "src/formats"],
     "src/passes": ["src/support", "src/ir", "src/ops", "src/analysis"],
     "src/limits": ["src/support", "src/options", "src/ir", "src/passes", "include/edgecompiler/options.h"],
     "src/runtime": ["src/support", "src/ir", "src/ops", "src/analysis", "include/edgecompiler"],

@@ -37,6 +37,7 @@ const Frontend& ecir_frontend() {
 }
 
 Status apply_import_options(Graph& graph, const ImportOptions& options, DiagnosticSink& sink) {
+  EC_CHECK_OK(refuse_part(options));
   if (options.input_shapes.empty() && options.dims.empty()) return {};
   std::vector<NamedInput> inputs;
   for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});

@@ -4,7 +4,6 @@
 
 #include "formats/tensorflow/decode.h"
 #include "formats/tensorflow/tensor_data.h"
-#include "frontend/model_member.h"
 #include "frontend/tensorflow/types.h"
 #include "support/strings.h"
 
@@ -122,7 +121,7 @@ Result<std::unique_ptr<CheckpointVariables>> CheckpointVariables::open(const Mod
                         const std::string& name, size_t offset, size_t size) -> Result<Blob> {
     auto known = shards->find(name);
     if (known == shards->end()) {
-      EC_TRY(InputFile file, open_member(source, folder / name));
+      EC_TRY(InputFile file, source.open_member(folder / name));
       known = shards->emplace(name, std::move(file)).first;
     }
     const InputFile& file = known->second;

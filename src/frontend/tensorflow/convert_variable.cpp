@@ -27,7 +27,8 @@ Status placeholder(OpContext& ctx) {
   return ctx
       .fail(Code::MissingInput, "the result needs this placeholder, which is no input of the model")
       .hint(
-          "make it an input of the signature, or save the model without the outputs that need it");
+          "make it an input of the signature, or name it with --graph-input, or save the model "
+          "without the outputs that need it");
 }
 
 Status handle(OpContext& ctx) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "formats/tensorflow/decode.h"
-#include "frontend/model_member.h"
 #include "frontend/tensorflow/checkpoint_variables.h"
 #include "frontend/tensorflow/importer.h"
 #include "frontend/tensorflow/interface.h"
@@ -103,7 +102,7 @@ Result<const Signature*> choose_signature(const MetaGraph& meta, const std::stri
     } else {
       return Error(Code::UnsupportedFormat, "the SavedModel has several signatures and no default")
           .note("signatures: " + listed(keys))
-          .hint("save the model with the one that is wanted as 'serving_default'");
+          .hint("choose one with --signature NAME");
     }
   }
   for (const Signature& signature : meta.signatures)
@@ -125,18 +124,18 @@ void set_metadata(Graph& graph, const MetaGraph& meta, const Signature& signatur
   metadata["tensorflow.signatures"] = all.substr(0, 1024);
 }
 
-// The user's choice among signatures and nodes.
-Choice choice_of(const ImportOptions&) { return {}; }
-
 Result<std::unique_ptr<Graph>> import_saved_model(const ModelSource& source,
                                                   const ImportOptions& options,
                                                   DiagnosticSink& sink) {
-  EC_TRY(const InputFile opened, open_member(source, kModelFile));
+  if (!options.part.inputs.empty() || !options.part.outputs.empty())
+    return Error(Code::Usage, "nodes are chosen of frozen graphs alone; this is a SavedModel")
+        .hint("choose a signature with --signature NAME; `inspect` lists them");
+  EC_TRY(const InputFile opened, source.open_member(kModelFile));
   EC_TRY(const Blob file, read_file(opened));
   wire::Budget budget = wire::Budget::for_file(file.size());
   EC_TRY(const std::vector<MetaGraph> graphs, decode_saved_model(text_of(file), budget));
   EC_TRY(const MetaGraph* meta, choose_meta_graph(graphs));
-  EC_TRY(const Signature* signature, choose_signature(*meta, choice_of(options).signature));
+  EC_TRY(const Signature* signature, choose_signature(*meta, options.part.signature));
   EC_TRY(GraphDef graph, decode_graph(meta->graph, budget));
   EC_TRY(FunctionLibrary library, FunctionLibrary::make(std::move(graph), budget));
   EC_TRY(const Interface interface,
@@ -159,11 +158,13 @@ Result<std::unique_ptr<Graph>> import_saved_model(const ModelSource& source,
 Result<std::unique_ptr<Graph>> import_graph(const Blob& file, const std::string& path,
                                             const std::string& name, const ImportOptions& options,
                                             DiagnosticSink& sink) {
+  if (!options.part.signature.empty())
+    return Error(Code::Usage, "a frozen graph has no signatures")
+        .hint("choose nodes with --graph-input and --graph-output");
   wire::Budget budget = wire::Budget::for_file(file.size());
   EC_TRY(GraphDef graph, decode_graph(text_of(file), budget));
   EC_TRY(FunctionLibrary library, FunctionLibrary::make(std::move(graph), budget));
-  EC_TRY(const Interface interface,
-         interface_of_graph(library.main(), choice_of(options), options, sink));
+  EC_TRY(const Interface interface, interface_of_graph(library.main(), options, sink));
   const Job job{file, file.size(), path, name, &library, nullptr};
   EC_TRY(std::unique_ptr<Graph> result, run(job, interface, sink));
   result->metadata()["source_format"] = "tensorflow";
@@ -174,6 +175,7 @@ Result<std::unique_ptr<Graph>> import_graph(const Blob& file, const std::string&
 class TensorflowFrontend : public Frontend {
  public:
   std::string_view name() const override { return "tensorflow"; }
+  bool has_parts() const override { return true; }
 
   int probe(const ModelSource& source) const override {
     if (source.is_directory()) return source.has_member(kModelFile) ? 95 : 0;

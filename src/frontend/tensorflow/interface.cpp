@@ -205,11 +205,11 @@ Result<Interface> interface_of_signature(const Signature& signature, const Funct
   return interface;
 }
 
-Result<Interface> interface_of_graph(const FunctionBody& graph, const Choice& choice,
-                                     const ImportOptions& options, DiagnosticSink& sink) {
+Result<Interface> interface_of_graph(const FunctionBody& graph, const ImportOptions& options,
+                                     DiagnosticSink& sink) {
   Interface interface;
   const auto& nodes = graph.function.list.nodes;
-  for (const std::string& name : choice.outputs) {
+  for (const std::string& name : options.part.outputs) {
     const Source source = graph.find(name);
     if (source.kind != Source::Kind::Node) return no_node(name, graph);
     interface.outputs.push_back({name, source});
@@ -220,7 +220,7 @@ Result<Interface> interface_of_graph(const FunctionBody& graph, const Choice& ch
         .hint("save the graph frozen, with the nodes that compute its outputs");
   std::vector<Declared> inputs;
   std::vector<bool> stops(nodes.size(), false);
-  for (const std::string& name : choice.inputs) {
+  for (const std::string& name : options.part.inputs) {
     const Source source = graph.find(name);
     if (source.kind != Source::Kind::Node || source.output != 0) return no_node(name, graph);
     if (stops[source.index]) continue;

@@ -8,19 +8,13 @@
 
 namespace ec::tf {
 
-// What of a model is meant; empty: its default.
-struct Choice {
-  std::string signature;
-  std::vector<std::string> inputs, outputs;  // nodes of a graph without signatures
-};
-
 // The inputs have open sizes as symbols; the user's sizes are applied.
 Result<Interface> interface_of_signature(const Signature& signature, const FunctionBody& graph,
                                          const ImportOptions& options, DiagnosticSink& sink);
 
 // Placeholders that the outputs need; outputs: nodes that nobody reads. Names that the user gives
 // stand above both.
-Result<Interface> interface_of_graph(const FunctionBody& graph, const Choice& choice,
-                                     const ImportOptions& options, DiagnosticSink& sink);
+Result<Interface> interface_of_graph(const FunctionBody& graph, const ImportOptions& options,
+                                     DiagnosticSink& sink);
 
 }  // namespace ec::tf

@@ -197,6 +197,63 @@ TEST(Tensorflow, InputsAndOutputsAreFound) {
   EXPECT_EQ((*graph)->output_names(), std::vector<std::string>{"y"});
 }
 
+TEST(Tensorflow, InputsAndOutputsAreNamed) {
+  GraphWriter writer;
+  writer.input("x", {1, 2}).constant("w", {2, 2}, {1, 2, 3, 4});
+  writer.node("y", "MatMul", {"x", "w"}, {tf::testing::type_attr("T", 1)}).node("z", "Neg", {"y"});
+  ImportOptions options;
+  options.part.outputs = {"y:0"};
+  DiagnosticSink sink;
+  auto graph = import_graph_def(writer.blob(), "made.pb", options, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  EXPECT_EQ(count(**graph, OpKind::Neg), 0u);
+  // From a node in the middle on.
+  options.part = {"", {"y"}, {}};
+  options.input_shapes[""] = {1, 2};
+  graph = import_graph_def(writer.blob(), "made.pb", options, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  EXPECT_EQ(count(**graph, OpKind::MatMul), 0u);
+  ASSERT_EQ((*graph)->inputs().size(), 1u);
+  EXPECT_EQ((*graph)->inputs()[0]->name(), "y");
+  EXPECT_EQ((*graph)->inputs()[0]->type().text(), "f32[1,2]");
+}
+
+TEST(Tensorflow, NodesThatDoNotExistAreRefused) {
+  GraphWriter writer;
+  writer.input("signal", {1, 2}).node("result", "Neg", {"signal"});
+  const auto refusal = [&](const ModelPart& part) {
+    ImportOptions options;
+    options.part = part;
+    DiagnosticSink sink;
+    const auto graph = import_graph_def(writer.blob(), "made.pb", options, sink);
+    return graph.ok() ? "" : message_of(graph.error());
+  };
+  EXPECT_NE(refusal({"", {}, {"resul"}}).find("did you mean 'result'"), std::string::npos);
+  EXPECT_NE(refusal({"", {"signals"}, {}}).find("did you mean 'signal'"), std::string::npos);
+  EXPECT_NE(refusal({"serving_default", {}, {}}).find("has no signatures"), std::string::npos);
+}
+
+TEST(Tensorflow, SignaturesAreChosenByName) {
+  const auto refusal = [](const ModelPart& part) {
+    ImportOptions options;
+    options.part = part;
+    DiagnosticSink sink;
+    const auto graph = tensorflow_frontend().import_file(model("signatures_saved"), options, sink);
+    return graph.ok() ? "" : message_of(graph.error());
+  };
+  EXPECT_NE(refusal({}).find("--signature NAME"), std::string::npos);
+  EXPECT_NE(refusal({"scales", {}, {}}).find("did you mean 'scale'"), std::string::npos);
+  EXPECT_NE(refusal({"", {}, {"y"}}).find("this is a SavedModel"), std::string::npos);
+  ImportOptions options;
+  for (const auto& [signature, products] : {std::pair("project", 1u), std::pair("scale", 0u)}) {
+    options.part.signature = signature;
+    const auto graph = import("signatures_saved", options);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_EQ(count(*graph, OpKind::MatMul), products) << signature;
+    EXPECT_EQ(graph->metadata()["tensorflow.signatures"], "project,scale");
+  }
+}
+
 TEST(Tensorflow, BranchesOfConstantConditionsAreChosen) {
   GraphWriter writer;
   writer.input("x", {2}).node("yes", "Const", {}, {tf::testing::tensor_attr("value", [] {
