@@ -38,10 +38,12 @@ std::optional<Variance> deviation_of(Tensor* tensor, bool inverted) {
   return std::nullopt;
 }
 
-// The base of mean(base^2) and the axes of the mean, which keeps its dimensions.
+// The base of mean(base^2) or mean((base - from)^2) and the axes of the mean, which keeps its
+// dimensions.
 struct MeanSquare {
   Tensor* base = nullptr;
   std::vector<int64_t> axes;
+  Tensor* from = nullptr;
 };
 std::optional<MeanSquare> mean_square_of(const Tensor* tensor) {
   const Operation* mean = produced_by(tensor, OpKind::ReduceMean);
@@ -54,17 +56,28 @@ std::optional<MeanSquare> mean_square_of(const Tensor* tensor) {
     return MeanSquare{square->input(0), *axes};
   if (square->kind() == OpKind::Pow && is_splat(square->input(1), 2))
     return MeanSquare{square->input(0), *axes};
+  if (square->kind() == OpKind::SquaredDifference)
+    return MeanSquare{square->input(0), *axes, square->input(1)};
   return std::nullopt;
+}
+
+// Whether the tensor is the mean of x along the axes, with its dimensions kept.
+bool is_mean(const Tensor* tensor, const Tensor* x, const std::vector<int64_t>& axes) {
+  const Operation* mean = produced_by(tensor, OpKind::ReduceMean);
+  return mean != nullptr && mean->input(0) == x && mean->attrs_as<ReduceAttrs>().keep_dims &&
+         reduce_axes(mean) == axes;
 }
 
 // x of x - mean(x) along the axes.
 Tensor* centred(const Tensor* deviation, const std::vector<int64_t>& axes) {
   const Operation* sub = produced_by(deviation, OpKind::Sub);
-  if (sub == nullptr) return nullptr;
-  const Operation* mean = produced_by(sub->input(1), OpKind::ReduceMean);
-  if (mean == nullptr || mean->input(0) != sub->input(0)) return nullptr;
-  if (!mean->attrs_as<ReduceAttrs>().keep_dims || reduce_axes(mean) != axes) return nullptr;
-  return sub->input(0);
+  return sub != nullptr && is_mean(sub->input(1), sub->input(0), axes) ? sub->input(0) : nullptr;
+}
+
+// x of the variance of x along the square's axes.
+Tensor* spread_of(const MeanSquare& square) {
+  if (square.from == nullptr) return centred(square.base, square.axes);
+  return is_mean(square.from, square.base, square.axes) ? square.base : nullptr;
 }
 
 // The parameters of a normalisation over `axes` as one tensor per normalised dimension list, or
@@ -173,11 +186,14 @@ Result<bool> divided_by_deviation(Rewriter& rewriter, Operation* op) {
     const auto variance = deviation_of(op->input(1 - side), !divides);
     if (!variance) continue;
     const auto square = mean_square_of(variance->value);
-    if (!square || square->base != deviation) continue;
+    if (!square) continue;
     Norm norm;
     norm.axes = square->axes;
     norm.epsilon = variance->epsilon;
     norm.x = centred(deviation, square->axes);
+    if (square->from != nullptr ? norm.x == nullptr || spread_of(*square) != norm.x
+                                : square->base != deviation)
+      continue;
     if (norm.x == nullptr) {
       norm.kind = OpKind::RmsNorm;
       norm.x = deviation;
@@ -192,46 +208,74 @@ Result<bool> divided_by_deviation(Rewriter& rewriter, Operation* op) {
   return false;
 }
 
-// x * m + (beta - mean * m) with m = rsqrt(var + eps) * gamma: how TensorFlow writes it.
+// What is added to x * m: beta - mean * m, or -mean * m + beta, with or without beta.
+struct Shift {
+  Tensor* mean = nullptr;
+  Tensor* bias = nullptr;
+};
+std::optional<Shift> shift_by(const Tensor* tensor, const Tensor* multiplier) {
+  const auto mean_of = [&](const Tensor* product, bool negated) -> Tensor* {
+    const Operation* mul = produced_by(product, OpKind::Mul);
+    if (mul == nullptr || !has_single_use(mul->output())) return nullptr;
+    for (size_t side = 0; side < 2; ++side) {
+      if (mul->input(1 - side) != multiplier) continue;
+      if (!negated) return mul->input(side);
+      if (const Operation* neg = produced_by(mul->input(side), OpKind::Neg)) return neg->input(0);
+    }
+    return nullptr;
+  };
+  if (Tensor* mean = mean_of(tensor, true)) return Shift{mean, nullptr};
+  const Operation* op = tensor->producer();
+  if (op == nullptr || op->inputs().size() != 2 || !has_single_use(op->output()))
+    return std::nullopt;
+  if (op->kind() == OpKind::Sub)
+    if (Tensor* mean = mean_of(op->input(1), false)) return Shift{mean, op->input(0)};
+  if (op->kind() == OpKind::Add)
+    for (size_t side = 0; side < 2; ++side)
+      if (Tensor* mean = mean_of(op->input(side), true)) return Shift{mean, op->input(1 - side)};
+  return std::nullopt;
+}
+
+// The norm that x * multiplier + shift is, before its last operation is known.
+std::optional<Norm> expanded_norm(Tensor* x, Tensor* multiplier, const Tensor* added) {
+  const auto shift = shift_by(added, multiplier);
+  if (!shift || !x->shape()) return std::nullopt;
+  Norm norm;
+  norm.x = x;
+  norm.bias = shift->bias;
+  Tensor* inverse_deviation = multiplier;
+  if (const Operation* gamma = produced_by(multiplier, OpKind::Mul)) {
+    const WithConstant match = with_constant(gamma);
+    if (!match) return std::nullopt;
+    norm.scale = match.constant;
+    inverse_deviation = match.x;
+  }
+  const auto variance = deviation_of(inverse_deviation, true);
+  const auto square = variance ? mean_square_of(variance->value) : std::nullopt;
+  if (!square || spread_of(*square) != x || !is_mean(shift->mean, x, square->axes))
+    return std::nullopt;
+  norm.axes = square->axes;
+  norm.epsilon = variance->epsilon;
+  norm.location = shift->mean->producer()->location();
+  if (!is_usable(norm)) return std::nullopt;
+  for (const Tensor* parameter : {norm.scale, norm.bias})
+    if (parameter != nullptr && !is_parameter(parameter, *x->shape(), norm.axes))
+      return std::nullopt;
+  return norm;
+}
+
+// x * m + (beta - mean * m) with m = rsqrt(var + eps) * gamma: how TensorFlow and Keras write it.
 Result<bool> expanded_layer_norm(Rewriter& rewriter, Operation* op) {
   if (has_quant(op)) return false;
   for (size_t side = 0; side < 2; ++side) {
     const Operation* scaled = produced_by(op->input(side), OpKind::Mul);
-    const Operation* shift = produced_by(op->input(1 - side), OpKind::Sub);
-    if (scaled == nullptr || shift == nullptr || !has_single_use(scaled->output()) ||
-        !has_single_use(shift->output()))
-      continue;
-    const Operation* mean_part = produced_by(shift->input(1), OpKind::Mul);
-    if (mean_part == nullptr) continue;
-    for (size_t k = 0; k < 4; ++k) {
-      Tensor* x = scaled->input(k & 1);
-      Tensor* multiplier = scaled->input(1 - (k & 1));
-      Tensor* mean_value = mean_part->input(k >> 1);
-      if (mean_part->input(1 - (k >> 1)) != multiplier || !x->shape()) continue;
-      const Operation* mean = produced_by(mean_value, OpKind::ReduceMean);
-      if (mean == nullptr || mean->input(0) != x) continue;
-      Norm norm;
-      norm.x = x;
-      norm.bias = shift->input(0);
-      Tensor* inverse_deviation = multiplier;
-      if (const Operation* gamma = produced_by(multiplier, OpKind::Mul)) {
-        const WithConstant match = with_constant(gamma);
-        if (!match) continue;
-        norm.scale = match.constant;
-        inverse_deviation = match.x;
-      }
-      const auto variance = deviation_of(inverse_deviation, true);
-      if (!variance) continue;
-      const auto square = mean_square_of(variance->value);
-      if (!square || centred(square->base, square->axes) != x) continue;
-      if (reduce_axes(mean) != square->axes) continue;
-      norm.axes = square->axes;
-      norm.epsilon = variance->epsilon;
-      if (!is_usable(norm) || !is_parameter(norm.bias, *x->shape(), norm.axes)) continue;
-      if (norm.scale != nullptr && !is_parameter(norm.scale, *x->shape(), norm.axes)) continue;
-      norm.last = op;
-      norm.location = Rewriter::merged({mean, op});
-      return write_norm(rewriter, std::move(norm));
+    if (scaled == nullptr || !has_single_use(scaled->output())) continue;
+    for (size_t k = 0; k < 2; ++k) {
+      auto norm = expanded_norm(scaled->input(k), scaled->input(1 - k), op->input(1 - side));
+      if (!norm) continue;
+      norm->last = op;
+      norm->location.merge(op->location());
+      return write_norm(rewriter, std::move(*norm));
     }
   }
   return false;

@@ -180,6 +180,29 @@ INSTANTIATE_TEST_SUITE_P(
              "%last) %e = add(%v, %eps) %s = rsqrt(%e) %q = mul(%s, %wg) %a = mul(%t, %q) %b = "
              "mul(%m, %q) %c = sub(%wb, %b) %y = add(%a, %c)",
              "layer_norm"},
+        Case{"layer_norm_of_keras",
+             "%m = reduce_mean(%t, %last) %p = squared_difference(%t, %m) %v = reduce_mean(%p, "
+             "%last) %e = add(%v, %eps) %s = rsqrt(%e) %q = mul(%s, %wg) %a = mul(%t, %q) %n = "
+             "neg(%m) %b = mul(%n, %q) %c = add(%b, %wb) %y = add(%a, %c)",
+             "layer_norm"},
+        Case{"layer_norm_of_keras_without_parameters",
+             "%m = reduce_mean(%t, %last) %p = squared_difference(%t, %m) %v = reduce_mean(%p, "
+             "%last) %e = add(%v, %eps) %s = rsqrt(%e) %a = mul(%t, %s) %n = neg(%m) %b = mul(%n, "
+             "%s) %y = add(%a, %b)",
+             "layer_norm"},
+        Case{"squared_difference_divided",
+             "%m = reduce_mean(%t, %last) %d = sub(%t, %m) %p = squared_difference(%t, %m) %v = "
+             "reduce_mean(%p, %last) %e = add(%v, %eps) %s = sqrt(%e) %y = div(%d, %s)",
+             "layer_norm"},
+        Case{"difference_from_something_else",
+             "%m = reduce_mean(%t, %c1) %p = squared_difference(%t, %m) %v = reduce_mean(%p, "
+             "%last) %e = add(%v, %eps) %s = rsqrt(%e) %a = mul(%t, %s) %n = neg(%m) %b = mul(%n, "
+             "%s) %y = add(%a, %b)",
+             "reduce_mean squared_difference reduce_mean add rsqrt mul neg mul add"},
+        Case{"no_mean_taken_away",
+             "%m = reduce_mean(%t, %last) %p = squared_difference(%t, %m) %v = reduce_mean(%p, "
+             "%last) %e = add(%v, %eps) %s = sqrt(%e) %y = div(%t, %s)",
+             "reduce_mean squared_difference reduce_mean add sqrt div"},
         Case{
             "layer_norm_channels_first",
             "%m = reduce_mean(%x, %c1) %d = sub(%x, %m) %p = mul(%d, %d) %v = reduce_mean(%p, %c1) "
