@@ -96,7 +96,8 @@ compare_torch() {
   return $status
 }
 
-# TensorFlow models: recorded ones, and networks that Keras and TensorFlow save here.
+# TensorFlow models: recorded ones, and networks that Keras and TensorFlow save here. Of the sweep every fourth case, of the
+# architectures two: the whole takes half an hour, the same scripts without --shard and --only.
 compare_tensorflow() {
   local program=build/bin/edgecompile data=${EC_SHARED_DATA:-../shared/data} status=0
   if [ -d "$data/tf" ]; then
@@ -108,7 +109,12 @@ compare_tensorflow() {
     "$work/tensorflow/bin/pip" install -q -r tests/interop/requirements-tensorflow.txt
     sha256sum < tests/interop/requirements-tensorflow.txt > "$work/tensorflow/.stamp"
   fi
-  "$work/tensorflow/bin/python" tests/interop/tf_check.py "$program" networks lstm gru simple_rnn conv_lstm mel MobileNetV2 || status=1
+  local tensorflow="$work/tensorflow/bin/python"
+  "$tensorflow" tests/interop/tf_check.py "$program" networks lstm gru simple_rnn conv_lstm mel MobileNetV2 || status=1
+  "$tensorflow" -m pip install -q --no-deps --force-reinstall "$wheel"
+  "$tensorflow" tests/interop/keras_sweep.py --shard 0/4 || status=1
+  "$tensorflow" tests/interop/keras_applications.py "$program" --fresh --only MobileNetV3Small,EfficientNetB0 --out "$work/results" || status=1
+  "$tensorflow" tests/interop/keras_int8_check.py "$program" --only ConvLSTM,MobileNetV3Small,resnet8 --out "$work/results" || status=1
   return $status
 }
 

@@ -231,7 +231,9 @@ Tensor* softmax_over(LayerCall& c, Tensor* x, const Ints& axes) {
   return c.add(OpKind::Exp, {c.minus(x, sum)});
 }
 
-// The projection onto the simplex: max(0, x - tau), tau from the sorted values.
+// max(0, x - tau), tau from the sorted values. The projection onto the simplex takes the last of
+// the running sums where they are inside; Keras takes the sum of them all, and its models are
+// trained so.
 Tensor* sparsemax(LayerCall& c, Tensor* x, int64_t axis) {
   const int64_t count = c.size(x, axis), rank = c.rank(x);
   TopKAttrs top;
@@ -249,7 +251,7 @@ Tensor* sparsemax(LayerCall& c, Tensor* x, int64_t axis) {
   Tensor* inside = c.add(OpKind::Greater, {c.plus(c.times(sorted, k), 1), sums});
   Tensor* weight = c.cast(inside, x->dtype());
   Tensor* size = c.reduce(OpKind::ReduceSum, weight, {axis}, true);
-  Tensor* sum = c.reduce(OpKind::ReduceSum, c.times(sorted, weight), {axis}, true);
+  Tensor* sum = c.reduce(OpKind::ReduceSum, c.times(sums, weight), {axis}, true);
   Tensor* tau = c.over(c.minus(sum, 1), size);
   return c.add(OpKind::Relu, {c.minus(x, tau)});
 }

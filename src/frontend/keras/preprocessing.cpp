@@ -269,7 +269,8 @@ Tensor* resize(LayerCall& c, Tensor* x, const Ints& axes, const Ints& sizes,
                const std::string& interpolation, bool antialias) {
   ResizeAttrs attrs;
   attrs.axes = axes;
-  attrs.antialias = antialias && interpolation != "nearest";
+  // TensorFlow leaves out what lies outside; so does its cubic kernel without averaging.
+  attrs.antialias = attrs.exclude_outside = antialias && interpolation != "nearest";
   if (interpolation == "nearest") {
     attrs.nearest = NearestMode::RoundPreferCeil;  // floor((i + 0.5) * scale)
   } else if (interpolation == "bilinear") {
