@@ -1,5 +1,5 @@
-// Counts heap bytes while it lives, so that tests can hold readers to a memory bound. It measures
-// under AddressSanitizer, whose allocator can be watched; elsewhere peak() stays 0.
+// Counts heap bytes while it lives, so that tests can hold readers to a memory bound: by the hooks
+// of AddressSanitizer where the program is built with it, else by functions around the C library's.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@ namespace ec::fuzz {
 
 class AllocationMeter {
  public:
-  AllocationMeter();  // starts from zero
-  static bool available();
+  AllocationMeter();    // starts from zero
   size_t peak() const;  // most bytes held at one time since construction
 };
 

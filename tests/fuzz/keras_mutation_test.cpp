@@ -22,7 +22,7 @@ namespace ec::keras {
 namespace {
 
 constexpr unsigned kSecondsPerFile = 60;
-constexpr size_t kSlackBytes = size_t{384} << 20;
+constexpr size_t kSlackBytes = size_t{64} << 20;
 
 int mutation_count() {
   const char* text = std::getenv("EC_MUTATIONS");
@@ -122,7 +122,7 @@ void run(const std::vector<Seed>& seeds) {
     ::alarm(kSecondsPerFile);
     const fuzz::AllocationMeter meter;
     ++outcomes[outcome_of(bytes, label)];
-    EXPECT_LE(meter.peak(), 40 * bytes.size() + kSlackBytes) << label;
+    EXPECT_LE(meter.peak(), 2 * bytes.size() + kSlackBytes) << label;
     ::alarm(0);
   }
   for (const auto& [outcome, count] : outcomes) std::printf("%8d %s\n", count, outcome.c_str());

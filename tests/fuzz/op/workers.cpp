@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,7 +124,6 @@ class Worker {
     slot_.cpu_start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     note(slot_.stage, "generate");
     note(slot_.subject, "");
-    const size_t before = peak_megabytes();
     AllocationMeter meter;
     {
       const Model model = generate(seed, options_.generate);
@@ -133,18 +131,11 @@ class Worker {
       count(model);
       run_stages(registry, model, seed, hooks_);
     }
-    const size_t used =
-        AllocationMeter::available() ? meter.peak() >> 20 : peak_megabytes() - before;
+    const size_t used = meter.peak() >> 20;
     ++shared_.models;
     if (used <= options_.megabytes) return;
     report({slot_.stage, "memory", fmt::format("{} MB", used)});
     std::_Exit(kExitMemory);
-  }
-
-  static size_t peak_megabytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<size_t>(usage.ru_maxrss) >> 10;
   }
 
   void count(const Model& model) {
