@@ -42,6 +42,7 @@ OURS = {
     "ours a16w8": ["-q", "a16w8"],
     "ours dynamic": ["-q", "dynamic"],
     "ours max-drop 0.02": ["-q", "ptq", "--max-drop", "0.02"],
+    "ours min-sqnr 40": ["-q", "ptq", "--min-sqnr", "40"],
 }
 PEERS = {"ORT MinMax": ("ort", "MinMax"), "ORT Percentile": ("ort", "Percentile"), "litert-quantizer": ("ai_edge", "static")}
 

@@ -47,6 +47,18 @@ def ai_edge_modules():
     return quantizer, recipe
 
 
+def ai_edge_calibration(worker, data: dict):
+    """As it stands; where its delegate keeps tensors for itself (the results of a split), without the delegate."""
+    try:
+        return worker.calibrate(data)
+    except ValueError:
+        from litert_quantizer.utils import tfl_interpreter_utils as utils
+
+        make = utils.create_tfl_interpreter
+        utils.create_tfl_interpreter = lambda *args, **options: make(*args, **(options | {"use_xnnpack": False}))
+        return worker.calibrate(data)
+
+
 def quantise_ai_edge(job: dict) -> None:
     quantizer, recipe = ai_edge_modules()
 
@@ -59,7 +71,7 @@ def quantise_ai_edge(job: dict) -> None:
 
     signature, tensors = next(iter(Interpreter(job["model"]).get_signature_list().items()))
     data = {signature: [{tensors["inputs"][0]: x} for x in samples_of(job)]}
-    worker.quantize(worker.calibrate(data)).export_model(job["output"], overwrite=True)
+    worker.quantize(ai_edge_calibration(worker, data)).export_model(job["output"], overwrite=True)
 
 
 def quantise_tensorflow(job: dict) -> None:
