@@ -21,6 +21,15 @@ bool all_normal(const Tensor* constant) {
 
 bool is_inverse(OpKind kind) { return kind == OpKind::Sub || kind == OpKind::Div; }
 
+// One number is added to what has a bias, and then clipped: the beginning of a hard sigmoid, which
+// recover-activations finds. The bias goes into the layer before it later.
+bool begins_hard_sigmoid(const Operation* op, const WithConstant& inner,
+                         const WithConstant& outer) {
+  return op->kind() == OpKind::Add && outer.constant->type().num_elements() == 1 &&
+         inner.constant->type().num_elements() != 1 && has_single_use(op->output()) &&
+         op->output()->uses().front().op->kind() == OpKind::Clip;
+}
+
 // Two constants applied one after the other become one:
 //   (x + c1) + c2, (x - c1) + c2, ... -> x + c     (x * c1) * c2, (x / c1) * c2, ... -> x * c
 Result<bool> merge_constants(Rewriter& rewriter, Operation* op) {
@@ -33,7 +42,7 @@ Result<bool> merge_constants(Rewriter& rewriter, Operation* op) {
   if (inner_op == nullptr) inner_op = produced_by(outer.x, inverse);
   if (inner_op == nullptr || !has_single_use(outer.x) || has_quant(inner_op)) return false;
   const WithConstant inner = with_constant(inner_op);
-  if (!inner) return false;
+  if (!inner || begins_hard_sigmoid(op, inner, outer)) return false;
   // Integer division rounds each time.
   const bool divides = op->kind() == OpKind::Div || inner_op->kind() == OpKind::Div;
   if (divides && !is_float(op->output()->dtype())) return false;

@@ -120,6 +120,10 @@ TEST_P(Algebra, Rewrites) {
 INSTANTIATE_TEST_SUITE_P(
     All, Algebra,
     ::testing::Values(
+        Case{"bias_and_hard_sigmoid",
+             "%c = const f32[4] dense[1,2,3,4] %d = const f32[] splat(3) %l = const f32[] splat(0) "
+             "%h = const f32[] splat(6) %a = add(%x, %c) %b2 = add(%a, %d) %y = clip(%b2, %l, %h)",
+             "add add clip"},
         Case{"add_add",
              "%c = const f32[4] dense[1,2,3,4] %d = const f32[3,1] dense[5,6,7] %e = const f32[] "
              "splat(2) %a = add(%x, %c) %y = add(%e, %a)",
