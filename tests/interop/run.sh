@@ -97,7 +97,7 @@ compare_torch() {
 }
 
 # TensorFlow models: recorded ones, and networks that Keras and TensorFlow save here. Of the sweep every fourth case, of the
-# architectures two: the whole takes half an hour, the same scripts without --shard and --only.
+# architectures two: the same scripts without --shard and --only run all.
 compare_tensorflow() {
   local program=build/bin/edgecompile data=${EC_SHARED_DATA:-../shared/data} status=0
   if [ -d "$data/tf" ]; then
