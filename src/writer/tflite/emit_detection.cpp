@@ -51,7 +51,7 @@ class SelectedBoxes {
         scores[0] * scores[1] > kMaxOperators)
       return e_.fail("thresholds that are computed, or boxes by their centre, or too many classes");
     boxes_ = scores[2];
-    limit_ = std::min(boxes_, static_cast<int64_t>(*limit));
+    limit_ = static_cast<int64_t>(std::clamp(*limit, 0.0, static_cast<double>(boxes_)));
     if (limit_ < 1) return e_.fail("no boxes to select");
     limit_number_ = e_.int_scalar(limit_);
     // Boxes that overlap by just the threshold stay in the graph and go in the operator.
