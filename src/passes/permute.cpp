@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/permuted_quant.h"
 #include "ops/op_def.h"
 #include "passes/match.h"
 #include "passes/permute_axes.h"
@@ -66,14 +67,10 @@ Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
                                std::initializer_list<const Operation*> from) {
   if (is_identity(perm)) return x;
   if (x->is_constant()) {
-    auto quant = x->type().quant;  // x goes away where nothing else reads it
+    auto quant = permuted(x->type().quant, perm);  // x goes away where nothing else reads it
     EC_TRY(Tensor * constant,
            rewriter.add_folded(OpKind::Transpose, {x}, TransposeAttrs{.perm = perm}));
-    if (quant) {
-      if (quant->per_channel())
-        quant->axis = static_cast<int32_t>(inverse(perm)[static_cast<size_t>(quant->axis)]);
-      rewriter.graph().set_quant(constant, std::move(quant));
-    }
+    if (quant) rewriter.graph().set_quant(constant, std::move(quant));
     return constant;
   }
   if (const Operation* widen = produced_by(x, OpKind::Dequantize);
@@ -86,10 +83,7 @@ Result<Tensor*> add_transposed(Rewriter& rewriter, Tensor* x, const Perm& perm,
   if (x->shape() && keeps_order(*x->shape(), perm)) {
     EC_TRY(Tensor * reshaped, add_reshape(rewriter, x, permuted(*x->shape(), perm), from));
     if (reshaped != nullptr) {
-      std::optional<QuantParams> quant = x->type().quant;
-      if (quant && quant->per_channel())
-        quant->axis = static_cast<int32_t>(std::ranges::find(perm, quant->axis) - perm.begin());
-      rewriter.graph().set_quant(reshaped, std::move(quant));
+      rewriter.graph().set_quant(reshaped, permuted(x->type().quant, perm));
       return reshaped;
     }
   }

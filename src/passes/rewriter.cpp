@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "analysis/work.h"
+#include "ir/permuted_quant.h"
 #include "ops/kernel.h"
 #include "ops/op_def.h"
 #include "passes/settle.h"
@@ -43,10 +44,7 @@ Result<Tensor*> Rewriter::reshape(Tensor* x, std::span<const int64_t> sizes,
 
 Result<Tensor*> Rewriter::transpose(Tensor* x, std::vector<int64_t> perm,
                                     std::initializer_list<const Operation*> from) {
-  std::optional<QuantParams> quant = x->type().quant;
-  if (quant && quant->per_channel())
-    quant->axis =
-        static_cast<int32_t>(std::find(perm.begin(), perm.end(), quant->axis) - perm.begin());
+  std::optional<QuantParams> quant = permuted(x->type().quant, perm);
   EC_TRY(Tensor * result,
          add(OpKind::Transpose, {x}, TransposeAttrs{.perm = std::move(perm)}, from));
   graph_.set_quant(result, std::move(quant));

@@ -5,6 +5,7 @@
 
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/types.h"
+#include "ir/permuted_quant.h"
 #include "ops/op_def.h"
 
 namespace ec::tflite {
@@ -233,9 +234,7 @@ Result<ec::Tensor*> OpContext::permuted_input(size_t i, const std::vector<int64_
   ec::TensorType type = tensor->type();
   for (size_t d = 0; d < dims; ++d)
     (*type.shape)[d] = (*tensor->shape())[static_cast<size_t>(perm[d])];
-  if (type.quant && type.quant->per_channel())
-    type.quant->axis = static_cast<int32_t>(
-        std::find(perm.begin(), perm.end(), int64_t{type.quant->axis}) - perm.begin());
+  type.quant = permuted(std::move(type.quant), perm);
   const size_t bytes = tensor->is_constant() ? tensor->raw_data().size() : 0;
   // Beyond the limit for copies the graph permutes when it runs.
   if (!tensor->is_constant() || !importer_.may_copy(bytes)) {

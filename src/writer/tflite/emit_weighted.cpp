@@ -1,6 +1,7 @@
 // Sums with weights: convolutions and matrix products.
 #include <algorithm>
 
+#include "ir/permuted_quant.h"
 #include "writer/tflite/absorb.h"
 #include "writer/tflite/emitter.h"
 #include "writer/tflite/operands.h"
@@ -72,9 +73,7 @@ int32_t filters(OpEmitter& e, const std::vector<int64_t>& perm) {
                   ec::TensorType(e.dtype(1), std::move(shape)),
                   options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
   ec::TensorType type(e.dtype(1), std::move(shape));
-  type.quant = e.input(1).type().quant;
-  if (type.quant && type.quant->per_channel())
-    type.quant->axis = static_cast<int>(std::ranges::find(perm, type.quant->axis) - perm.begin());
+  type.quant = permuted(e.input(1).type().quant, perm);
   return e.step(Op::TRANSPOSE, {e.in(1), e.ints(perm)}, std::move(type));
 }
 

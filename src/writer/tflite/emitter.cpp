@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/permuted_quant.h"
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "ops/strided_copy.h"
@@ -432,10 +433,7 @@ int32_t OpEmitter::permuted_constant(const ec::Tensor& tensor, std::span<const i
   strided_copy(buffer.data(), to, tensor.data().bytes().data(), source, target,
                element_size(tensor.dtype()));
   ec::TensorType type(tensor.dtype(), Shape::of(target));
-  type.quant = tensor.type().quant;
-  if (type.quant && type.quant->per_channel())
-    type.quant->axis =
-        static_cast<int32_t>(std::find(perm.begin(), perm.end(), type.quant->axis) - perm.begin());
+  type.quant = permuted(tensor.type().quant, perm);
   Blob data = packed(std::move(buffer).to_blob(), tensor.dtype());
   const uint32_t stored = graph_.model().add_buffer(std::move(data));
   return graph_.add_tensor(tensor.name(), std::move(type), stored);
