@@ -43,8 +43,8 @@ enum class DataType : int32_t {
   Float8E4M3FN = 40,
   Float8E5M2 = 41,
 };
-int bits_of(DataType type);                   // 0: no numbers
-std::string_view name_of(DataType type);      // "fp16", as `cast` and messages spell it
+int bits_of(DataType type);               // 0: no numbers
+std::string_view name_of(DataType type);  // "fp16", as `cast` and messages spell it
 std::optional<DataType> type_named(std::string_view name);
 
 constexpr int64_t kUnknownSize = -1;
@@ -92,7 +92,7 @@ struct NamedType {
 struct Block;
 
 struct Operation {
-  std::string type;  // "conv"
+  std::string type;                                                  // "conv"
   std::vector<std::pair<std::string, std::vector<Binding>>> inputs;  // by parameter, sorted by name
   std::vector<NamedType> outputs;
   std::vector<Block> blocks;
@@ -135,7 +135,17 @@ struct SizeRange {
 };
 
 struct Feature {
-  enum class Kind : uint8_t { None, Int64, Double, String, Image, MultiArray, Dictionary, Sequence, State };
+  enum class Kind : uint8_t {
+    None,
+    Int64,
+    Double,
+    String,
+    Image,
+    MultiArray,
+    Dictionary,
+    Sequence,
+    State
+  };
   std::string name, description;
   Kind kind = Kind::None;
   bool optional = false;
@@ -166,9 +176,9 @@ struct Metadata {
 
 struct Model {
   int32_t specification_version = 0;
-  Interface interface;                             // of the default function
-  std::map<std::string, Interface> functions;      // of each, where there are several
-  std::string default_function;                    // empty: "main"
+  Interface interface;                         // of the default function
+  std::map<std::string, Interface> functions;  // of each, where there are several
+  std::string default_function;                // empty: "main"
   Metadata metadata;
   std::optional<Program> program;
   std::string other_kind;  // set where the model is no ML Program: "neuralNetwork"

@@ -3,6 +3,7 @@
 // before use, and memory stays within what the file justifies.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ Result<Blob> read_weight(const Blob& file, const WeightRef& ref, const ValueType
 // Fills the data of every value that refers to the weight file; parts of `file` are shared, not
 // copied.
 Status resolve_weights(Model& model, const Blob& file);
+// The same where the names of the references decide about the file.
+Status resolve_weights(Model& model,
+                       const std::function<Result<Blob>(const std::string& file)>& open);
 
 // --- writing ------------------------------------------------------------------------------------
 
