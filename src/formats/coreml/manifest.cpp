@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/coreml/package.h"
+#include "support/sha256.h"
 #include "support/strings.h"
 #include "support/text_memory.h"
 
@@ -38,6 +39,23 @@ const std::string* text_of(const json& object, const char* key) {
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
+// An identifier of the form of RFC 4122, version 5 (a name's hash), for a part of a package.
+std::string identifier(std::string_view content_hash, std::string_view part) {
+  std::string digits = sha256_hex(std::string(content_hash) + " " + std::string(part));
+  digits[12] = '5';
+  digits[16] = "89ab"[digits[16] % 4];
+  return digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" +
+         digits.substr(16, 4) + "-" + digits.substr(20, 12);
+}
+
+json item(std::string_view name, std::string_view description) {
+  constexpr std::string_view kAuthor = "com.apple.CoreML";
+  return {{"author", kAuthor},
+          {"description", description},
+          {"name", name},
+          {"path", std::string(kAuthor) + "/" + std::string(name)}};
+}
+
 }  // namespace
 
 Result<std::string> model_path_of(const Blob& manifest) {
@@ -61,6 +79,18 @@ Result<std::string> model_path_of(const Blob& manifest) {
   const std::string* path = text_of(*entry, "path");
   if (path == nullptr || !stays_inside(*path)) return bad("gives its model no path in the package");
   return "Data/" + *path;
+}
+
+std::string encode_manifest(std::string_view content_hash, bool has_weights) {
+  const std::string model = identifier(content_hash, "model");
+  json items;
+  items[model] = item("model.mlmodel", "CoreML Model Specification");
+  if (has_weights)
+    items[identifier(content_hash, "weights")] = item("weights", "CoreML Model Weights");
+  // The library keeps the keys of objects sorted.
+  const json root = {
+      {"fileFormatVersion", "1.0.0"}, {"itemInfoEntries", items}, {"rootModelIdentifier", model}};
+  return root.dump(4) + "\n";
 }
 
 }  // namespace ec::coreml

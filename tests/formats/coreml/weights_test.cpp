@@ -1,6 +1,8 @@
 // Weight files and manifests from hand-made bytes.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "formats/coreml/package.h"
 
 namespace ec::coreml {
