@@ -127,6 +127,21 @@ Blob Decoder::part_of_file(Bytes bytes) const {
   return file_.slice(static_cast<size_t>(bytes.data() - begin), bytes.size());
 }
 
+bool looks_like_model(const Blob& bytes) {
+  const Bytes message(reinterpret_cast<const char*>(bytes.bytes().data()), bytes.size());
+  const auto seen = wire::guarded([&]() -> Result<bool> {
+    bool versioned = false, content = false;
+    for (wire::Reader r(message); r.next();) {
+      const uint32_t tag = r.tag();
+      versioned |= tag == field::model::kSpecificationVersion && r.is_varint();
+      content |= r.is_message() && (tag == field::model::kMlProgram || !other_kind(tag).empty());
+      r.skip();
+    }
+    return versioned && content;
+  });
+  return seen.ok() && *seen;
+}
+
 Result<Model> decode_model(const Blob& bytes) {
   return wire::guarded([&]() -> Result<Model> { return decode(bytes); });
 }
