@@ -34,9 +34,8 @@ Result<const Frontend*> choose_frontend(std::span<const Frontend* const> fronten
   return Error(Code::UnknownFormat, "the content matches no known model format")
       .file(source.name())
       .hint(
-          "give an ONNX, TFLite, TensorFlow, Keras or PyTorch model; formats are told by content, "
-          "not by "
-          "extension");
+          "give an ONNX, TFLite, TensorFlow, Keras, PyTorch or Core ML model; formats are told by "
+          "content, not by extension");
 }
 
 }  // namespace ec

@@ -12,7 +12,9 @@ Status refuse_part(const ImportOptions& options) {
                              : !options.part.inputs.empty()  ? "--graph-input"
                                                              : "--graph-output";
   return Error(Code::Usage, option + " does not apply to this model")
-      .hint("signatures belong to SavedModels, chosen nodes to frozen TensorFlow graphs");
+      .hint(
+          "signatures belong to SavedModels and Core ML packages, chosen nodes to frozen "
+          "TensorFlow graphs");
 }
 
 Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,

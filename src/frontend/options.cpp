@@ -30,8 +30,8 @@ constexpr OptionDef kModel[] = {
     {.name = "signature",
      .argument = "NAME",
      .help =
-         "signature of a TensorFlow SavedModel to take (default: serving_default, else the only "
-         "one); `inspect` lists them",
+         "signature of a TensorFlow SavedModel or function of a Core ML package to take (default: "
+         "serving_default, the package's own default, else the only one); `inspect` lists them",
      .verbs = kReadsModel},
     {.name = "graph-input",
      .type = OptionType::Texts,
