@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/turned_weights.h"
 #include "ops/kernel.h"
 
 namespace ec {
@@ -168,30 +169,6 @@ Tensor* OpBuilder::computed(Tensor* x) {
   auto values = values_of(*op, size_t{1} << 40);
   if (!values) return x;
   return graph_.add_constant("", values->front().type(), std::move(values->front().data));
-}
-
-Tensor* TurnedWeights::permuted(Graph& graph, Tensor* tensor, const std::vector<int64_t>& perm) {
-  const auto found = known_.find({tensor, perm});
-  if (found != known_.end()) return found->second;
-  const size_t bytes = tensor->raw_data().size();
-  if (bytes > room_ || !tensor->shape() || tensor->shape()->rank() != perm.size()) return nullptr;
-  TransposeAttrs attrs;
-  attrs.perm = perm;
-  OpSpec spec;
-  spec.attrs = attrs;
-  auto op = graph.add(OpKind::Transpose, {tensor}, std::move(spec));
-  if (!op.ok()) return nullptr;
-  auto values = values_of(**op, bytes);
-  graph.erase(*op);
-  if (!values) return nullptr;
-  room_ -= bytes;
-  std::string name = tensor->name();
-  // The turned form takes the name over: the other one is rarely read.
-  graph.rename(tensor, name + "/stored");
-  Tensor* moved =
-      graph.add_constant(std::move(name), values->front().type(), std::move(values->front().data));
-  known_.emplace(std::pair(tensor, perm), moved);
-  return moved;
 }
 
 void erase_unused_constants(Graph& graph) {

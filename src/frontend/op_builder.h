@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -16,19 +14,7 @@
 
 namespace ec {
 
-// Weights that were given another order, by the tensor and the order: a layer that is used twice
-// has them once. Bytes are bounded: many operators may name the same large constant.
-class TurnedWeights {
- public:
-  // `room`: bytes that may still be copied, counted over all graphs of a model.
-  explicit TurnedWeights(size_t& room) : room_(room) {}
-  // A constant with its dimensions permuted, computed at once; null when that would take too much.
-  Tensor* permuted(Graph& graph, Tensor* tensor, const std::vector<int64_t>& perm);
-
- private:
-  size_t& room_;
-  std::map<std::pair<const Tensor*, std::vector<int64_t>>, Tensor*> known_;  // looked up only
-};
+class TurnedWeights;
 
 class OpBuilder {
  public:

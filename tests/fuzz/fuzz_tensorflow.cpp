@@ -10,10 +10,10 @@
 namespace {
 
 void read_checkpoint(const ec::Blob& file) {
-  const auto read = [&](const std::string&, size_t offset, size_t size) -> ec::Result<ec::Blob> {
-    if (offset > file.size() || size > file.size() - offset)
+  const auto read = [&](const ec::tf::Checkpoint::Range& range) -> ec::Result<ec::Blob> {
+    if (range.offset > file.size() || range.size > file.size() - range.offset)
       return ec::Error(ec::Code::BadTensorData, "outside");
-    return file.slice(offset, size);
+    return file.slice(range.offset, range.size);
   };
   const auto checkpoint = ec::tf::Checkpoint::open(file, "variables", read);
   if (!checkpoint.ok()) return;

@@ -211,7 +211,8 @@ def layer_cases(keras):
         add(L.UpSampling2D, (4, 5, 3), **o)
         if o["interpolation"] == "bicubic":
             cases[-1].exact = lambda data, s=o["size"]: [exact_bicubic(data[0], 4 * s[0], 5 * s[1])]
-    add(L.UpSampling2D, (4, 5, 3), size=2, interpolation="lanczos3")
+    for o in grid(size=(2, 3), interpolation=("lanczos3", "lanczos5"), data_format=("channels_last", "channels_first")):
+        add(L.UpSampling2D, (4, 5, 3), **o)
     # Regularisation and training alone
     for cls, o, shape in ((L.Dropout, dict(rate=.5), (5,)), (L.SpatialDropout1D, dict(rate=.5), (5, 3)),
                           (L.SpatialDropout2D, dict(rate=.5), (5, 4, 3)), (L.SpatialDropout3D, dict(rate=.5), (3, 5, 4, 3)),
@@ -251,6 +252,16 @@ def layer_cases(keras):
         add(L.Resizing, (8, 9, 3), crop_to_aspect_ratio=True, **o)
         add(L.Resizing, (8, 9, 3), pad_to_aspect_ratio=True, **o)
         add(L.Resizing, (8, 9, 3), antialias=True, **o)
+    for o in grid(height=(4, 12), width=(5, 13), interpolation=("lanczos3", "lanczos5"), antialias=(False, True)):
+        add(L.Resizing, (8, 9, 3), **o)
+    for mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft"):
+        add(L.STFTSpectrogram, (100, 2), mode=mode, frame_length=16, frame_step=6, expand_dims=mode in ("log", "real"))
+    for o in grid(window=("hann", "blackman", None), scaling=("density", "spectrum", None), padding=("valid", "same")):
+        add(L.STFTSpectrogram, (60, 1), mode="magnitude", frame_length=12, frame_step=5, fft_length=16, **o)
+    for o in grid(window=("hann", "hamming"), power_to_db=(True, False), shape=((400,), (2, 400))):
+        add(L.MelSpectrogram, o.pop("shape"), fft_length=64, sequence_stride=32, num_mel_bins=10, **o)
+    add(L.MelSpectrogram, (400,), fft_length=64, sequence_length=40, sequence_stride=20, num_mel_bins=8, mag_exp=1.0, min_freq=100.0,
+        max_freq=3000.0, sampling_rate=8000)
     for o in grid(height=(4, 8, 12), width=(5, 9, 13)):
         add(L.CenterCrop, (8, 9, 3), **o)
     for mode in ("one_hot", "multi_hot", "count"):

@@ -110,6 +110,7 @@ compare_tensorflow() {
     sha256sum < tests/interop/requirements-tensorflow.txt > "$work/tensorflow/.stamp"
   fi
   local tensorflow="$work/tensorflow/bin/python"
+  "$tensorflow" tests/interop/tf_check.py "$program" operators || status=1
   "$tensorflow" tests/interop/tf_check.py "$program" networks lstm gru simple_rnn conv_lstm mel MobileNetV2 || status=1
   "$tensorflow" -m pip install -q --no-deps --force-reinstall "$wheel"
   "$tensorflow" tests/interop/keras_sweep.py --shard 0/4 || status=1

@@ -4,6 +4,7 @@
 usage: tf_check.py EDGECOMPILE recorded FOLDER      files with recorded results (index.json beside them); no TensorFlow needed
        tf_check.py EDGECOMPILE networks [NAME...]   networks that Keras and TensorFlow save here, as SavedModel and as frozen graph;
                                                     needs requirements-tensorflow.txt
+       tf_check.py EDGECOMPILE operators [NAME...]  single operators that networks seldom have, as frozen graphs
 
 An error of 1e-4 of the largest output is allowed. Of networks, the processor time of our whole program is printed beside that of
 TensorFlow's loader alone; it decides nothing, as small networks measure the start of a process.
@@ -160,12 +161,83 @@ def check_networks(binary: str, wanted: list[str]) -> bool:
     return good
 
 
+def operators(tf) -> dict:
+    """Name of a case: a function of tensors, and its inputs."""
+    rnd = np.random.RandomState(0)
+    image = rnd.uniform(-1, 1, (2, 9, 7, 3)).astype(np.float32)
+    cases = {}
+    for method in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bilinear", "bicubic", "area"):
+        for size in ((4, 5), (13, 16)):
+            # Without antialiasing TensorFlow looks the cubic kernel up in a table of 1,024 places, which costs 1e-3.
+            for antialias in (True,) if method == "bicubic" else (False, True):
+                cases[f"resize {method} {size} {antialias}"] = (
+                    lambda x, m=method, s=size, a=antialias: tf.image.resize(x, s, m, antialias=a), [image])
+    for kernel in ("lanczos1", "box", "triangle"):
+        cases[f"ScaleAndTranslate {kernel}"] = (lambda x, k=kernel: tf.raw_ops.ScaleAndTranslate(
+            images=x, size=[6, 11], scale=[0.7, 1.9], translation=[0.4, -2.1], kernel_type=k, antialias=True), [image])
+    boxes = np.array([[0.1, 0.2, 0.8, 0.9], [-0.2, 0.1, 0.6, 1.3], [0.7, 0.9, 0.2, 0.1]], np.float32)
+    for method in ("bilinear", "nearest"):
+        cases[f"CropAndResize {method}"] = (lambda x, b, m=method: tf.image.crop_and_resize(
+            x, b, [0, 1, 1], [5, 4], method=m, extrapolation_value=0.25), [image, boxes])
+    cases["CropAndResize one"] = (lambda x, b: tf.image.crop_and_resize(x, b, [1, 0, 1], [1, 1]), [image, boxes])
+    for size, stride, rate in ((3, 1, 1), (3, 2, 2), (2, 2, 1)):
+        for padding in ("VALID", "SAME"):
+            cases[f"ExtractImagePatches {size} {stride} {rate} {padding}"] = (lambda x, k=size, s=stride, r=rate, p=padding: tf.image.extract_patches(
+                x, [1, k, k, 1], [1, s, s, 1], [1, r, r, 1], p), [image])
+    cases["ExtractImagePatches apart"] = (lambda x: tf.image.extract_patches(
+        x[:, :8, :6], [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"), [image])
+    matrix, wide = image[..., 0], image[0]
+    cases["MatrixDiag"] = (lambda x: tf.linalg.diag(x), [wide])
+    cases["MatrixDiagPart"] = (lambda x: tf.linalg.diag_part(x), [matrix])
+    cases["MatrixDiagPart wide"] = (lambda x: tf.linalg.diag_part(tf.transpose(x, [0, 2, 1])), [matrix])
+    cases["MatrixSetDiag"] = (lambda x, d: tf.linalg.set_diag(x, d), [matrix, image[:, 0, :, 0]])
+    candidates = rnd.uniform(0, 0.6, (2, 40, 1, 2)).astype(np.float32)
+    candidates = np.concatenate([candidates, candidates + rnd.uniform(0.1, 0.5, candidates.shape).astype(np.float32)], -1)
+    scores = rnd.uniform(0, 1, (2, 40, 3)).astype(np.float32)
+    for clip, pad, threshold in ((True, False, 0.3), (False, True, 0.3), (True, False, 0.97)):
+        cases[f"CombinedNonMaxSuppression {clip} {pad} {threshold}"] = (
+            lambda b, s, c=clip, p=pad, t=threshold: tuple(tf.cast(y, tf.float32) for y in tf.image.combined_non_max_suppression(
+                b, s, 6, 14, 0.4, t, clip_boxes=c, pad_per_class=p)), [candidates, scores])
+    return cases
+
+
+def check_operators(binary: str, wanted: list[str]) -> bool:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    import tensorflow as tf
+
+    good, passed = True, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (body, inputs) in operators(tf).items():
+            if wanted and not any(name.startswith(start) for start in wanted):
+                continue
+            function = tf.function(body).get_concrete_function(*(tf.TensorSpec(value.shape, value.dtype) for value in inputs))
+            results = function(*map(tf.constant, inputs))
+            results = results if isinstance(results, (tuple, list)) else [results]
+            model = pathlib.Path(folder) / "operator.pb"
+            model.write_bytes(function.graph.as_graph_def().SerializeToString())
+            try:
+                error = worst_error(binary, model, inputs, [result.numpy() for result in results])
+                if error <= TOLERANCE:
+                    passed += 1
+                    continue
+                print(f"{name}: FAILED: {error:.1e}", flush=True)
+            except program.Failed as failure:
+                print(f"{name}: FAILED: {failure}", flush=True)
+            good = False
+    print(f"{passed} operators agree")
+    return good
+
+
 def main() -> int:
-    if len(sys.argv) < 3 or sys.argv[2] not in ("recorded", "networks"):
+    if len(sys.argv) < 3 or sys.argv[2] not in ("recorded", "networks", "operators"):
         print(__doc__)
         return 2
     binary, what, rest = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    good = check_recorded(binary, pathlib.Path(rest[0])) if what == "recorded" else check_networks(binary, rest)
+    if what == "recorded":
+        good = check_recorded(binary, pathlib.Path(rest[0]))
+    else:
+        good = check_networks(binary, rest) if what == "networks" else check_operators(binary, rest)
     return 0 if good else 1
 
 

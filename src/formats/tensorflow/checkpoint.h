@@ -24,10 +24,12 @@ struct CheckpointEntry {
 
 class Checkpoint {
  public:
-  // Gives bytes [offset, offset + size) of a file beside the index, by its name without folder:
-  // "variables.data-00000-of-00001".
-  using ReadRange =
-      std::function<Result<Blob>(const std::string& name, size_t offset, size_t size)>;
+  struct Range {
+    std::string name;  // of a file beside the index: "variables.data-00000-of-00001"
+    size_t offset = 0, size = 0;
+    size_t rank = 0;  // of the value there
+  };
+  using ReadRange = std::function<Result<Blob>(const Range& range)>;
 
   // `stem`: the name of the index without ".index".
   static Result<Checkpoint> open(const Blob& index, std::string stem, ReadRange read);

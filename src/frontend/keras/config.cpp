@@ -1,6 +1,8 @@
 #include "frontend/keras/config.h"
 
 #include <algorithm>
+#include <charconv>
+#include <climits>
 
 #include "frontend/limits.h"
 #include "support/strings.h"
@@ -38,6 +40,18 @@ void read_places(const Value& value, const std::string& key, std::vector<NamedPl
 }
 
 }  // namespace
+
+Release read_release(std::string_view version) {
+  constexpr Release kNewest{3, INT_MAX};
+  Release release = kNewest;
+  const char* end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, release.generation);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return kNewest;
+  const auto second = std::from_chars(first.ptr + 1, end, release.update);
+  if (second.ec != std::errc() || release.update < 0) return kNewest;
+  release.generation = release.generation <= 2 ? 2 : 3;
+  return release;
+}
 
 bool LayerConfig::is_model() const {
   return config["layers"].is_list() || (class_name == "Sequential" && config.is_list());

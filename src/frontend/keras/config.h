@@ -2,12 +2,22 @@
 // generations of the format.
 #pragma once
 
+#include <compare>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/keras/value.h"
 
 namespace ec::keras {
+
+// The Keras that wrote a file: 3.8 is {3, 8}. Keras 1 counts as 2, which it computes like.
+struct Release {
+  int generation = 3, update = 0;
+  auto operator<=>(const Release&) const = default;
+};
+// "3.15.1"; a version that is missing or has no such form stands for the newest.
+Release read_release(std::string_view version);
 
 // A tensor by its place: which result of which call of a layer.
 struct TensorPlace {

@@ -89,12 +89,14 @@ std::vector<Value> flat(const Value& value) {
 
 }  // namespace
 
-Importer::Importer(std::string file, const ImportOptions& options, DiagnosticSink& sink)
+Importer::Importer(std::string file, size_t model_bytes, const ImportOptions& options,
+                   DiagnosticSink& sink)
     : file_(std::move(file)),
       options_(options),
       sink_(sink),
       graph_(std::make_unique<ec::Graph>()),
-      states_(*graph_) {}
+      states_(*graph_),
+      weight_memory_(model_bytes) {}
 
 void Importer::report(Error error, const std::string& node, const std::string& type) {
   ++errors_;
@@ -602,7 +604,7 @@ Value Importer::run_functional(const ModelConfig& model, const std::vector<Weigh
 
 Result<std::unique_ptr<ec::Graph>> Importer::run(const LayerConfig& model, const Weights& weights,
                                                  std::string version) {
-  if (version.starts_with("2.") || version.starts_with("1.")) keras_version_ = 2;
+  release_ = read_release(version);
   if (!model.is_model()) {
     report(Error(Code::UnsupportedOp,
                  "model '" + printable(model.name) + "' is of the subclassed class '" +

@@ -10,19 +10,23 @@
 #include "frontend/keras/config.h"
 #include "frontend/keras/weights.h"
 #include "frontend/state_builder.h"
+#include "support/weight_memory.h"
 
 namespace ec::keras {
 
 class Importer {
  public:
-  Importer(std::string file, const ImportOptions& options, DiagnosticSink& sink);
+  // `model_bytes`: the size of the file.
+  Importer(std::string file, size_t model_bytes, const ImportOptions& options,
+           DiagnosticSink& sink);
 
   // `version` is that of Keras ("3.15.1"), empty where the file does not tell.
   Result<std::unique_ptr<ec::Graph>> run(const LayerConfig& model, const Weights& weights,
                                          std::string version);
 
   ec::Graph& graph() { return *graph_; }
-  int keras_version() const { return keras_version_; }
+  int keras_version() const { return release_.generation; }
+  Release keras_release() const { return release_; }
 
   // Calls a layer or a model; what goes wrong is reported and gives Failed.
   Value call(const LayerConfig& layer, const Weights& weights, std::vector<Value> args,
@@ -39,6 +43,9 @@ class Importer {
   void report(Error error, const std::string& node, const std::string& type);
   DiagnosticSink& sink() { return sink_; }
   StateBuilder& states() { return states_; }
+  WeightMemory& weight_memory() { return weight_memory_; }
+  // Bytes that tables of resizing may still take.
+  size_t& table_room() { return table_room_; }
 
  private:
   struct Scope;  // one run of a model
@@ -58,9 +65,11 @@ class Importer {
   DiagnosticSink& sink_;
   std::unique_ptr<ec::Graph> graph_;
   StateBuilder states_;
-  int keras_version_ = 3;
+  WeightMemory weight_memory_;
+  Release release_;
   size_t errors_ = 0;
   size_t calls_ = 0;
+  size_t table_room_ = size_t{32} << 20;
   std::map<hdf5::Address, ec::Tensor*> constants_;
   std::map<std::pair<const ec::Tensor*, std::string>, ec::Tensor*> derived_;
   std::map<std::string, size_t> refused_;  // classes and how often they stand in the model

@@ -31,7 +31,8 @@ Result<std::unique_ptr<ec::Graph>> import_h5(const Blob& blob, const std::string
     }
   }
   // Files of tf.keras say "2.4.0"; those without a version are older still.
-  return Importer(name, options, sink).run(read_layer(config), weights, version.value_or("2.0"));
+  return Importer(name, blob.size(), options, sink)
+      .run(read_layer(config), weights, version.value_or("2.0"));
 }
 
 // The parts of a `.keras` model, from an archive or a folder.
@@ -47,7 +48,7 @@ Result<std::unique_ptr<ec::Graph>> import_parts(const Blob& config_json, const B
     EC_TRY(const Value metadata, parse_json(text_of(metadata_json)));
     version = metadata["keras_version"].as_text();
   }
-  return Importer(name, options, sink)
+  return Importer(name, weights_h5.size(), options, sink)
       .run(read_layer(config), Weights::of_archive(std::move(file)), std::move(version));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/keras/importer.h"
+#include "frontend/turned_weights.h"
 #include "support/strings.h"
 
 namespace ec::keras {
@@ -45,6 +46,7 @@ LayerCall::LayerCall(Importer& importer, Location location, const LayerConfig& l
       depth_(depth) {}
 
 int LayerCall::keras_version() const { return importer_.keras_version(); }
+Release LayerCall::keras_release() const { return importer_.keras_release(); }
 
 // --- configuration ------------------------------------------------------------------------------
 
@@ -213,6 +215,19 @@ Tensor* LayerCall::weight(std::string_view name) {
   return known;
 }
 
+// Constants are turned from the bytes of the file, whatever their alignment there.
+Tensor* LayerCall::turned(Tensor* weight, const Ints& perm) {
+  if (std::ranges::is_sorted(perm)) return weight;
+  if (!weight->is_constant()) return transpose(weight, perm);
+  TensorType type(weight->dtype(), *weight->shape());
+  for (size_t i = 0; i < perm.size(); ++i)
+    (*type.shape)[i] = (*weight->shape())[static_cast<size_t>(perm[i])];
+  Blob data = turned_bytes(*weight, perm, importer_.weight_memory());
+  if (data.size() != weight->raw_data().size())
+    return fail(Code::OutOfMemory, "no memory to turn the weights");
+  return graph().add_constant("", std::move(type), std::move(data));
+}
+
 Tensor* LayerCall::permuted(Tensor* weight, const Ints& perm, const Ints& shape) {
   std::string key;
   for (const int64_t p : perm) key += std::to_string(p) + ",";
@@ -225,7 +240,7 @@ Tensor* LayerCall::permuted(Tensor* weight, const Ints& perm, const Ints& shape)
     return fail(Code::ShapeMismatch, "weights " + weight->type().text() + " should have " +
                                          std::to_string(perm.size()) + " dimensions");
   }
-  Tensor* made = transpose(weight, perm);
+  Tensor* made = turned(weight, perm);
   if (!shape.empty()) made = reshape(made, Sizes(shape.begin(), shape.end()));
   if (ok()) {
     known = made;

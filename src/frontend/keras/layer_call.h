@@ -24,6 +24,7 @@ class LayerCall : public GraphBuilder {
   const Weights& weights() const { return weights_; }
   int depth() const { return depth_; }
   int keras_version() const;  // 2 or 3
+  Release keras_release() const;
 
   // --- configuration ----------------------------------------------------------------------------
   const Value& config(std::string_view key) const { return layer_.config[key]; }
@@ -73,6 +74,8 @@ class LayerCall : public GraphBuilder {
   Tensor* activate(Tensor* x, std::string_view key = "activation");
 
  private:
+  Tensor* turned(Tensor* weight, const Ints& perm);
+
   Importer& importer_;
   const LayerConfig& layer_;
   Weights weights_;

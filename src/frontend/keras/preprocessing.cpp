@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/keras/importer.h"
 #include "frontend/keras/resize.h"
 #include "frontend/keras/table.h"
+#include "frontend/resampling.h"
 
 namespace ec::keras {
 namespace {
@@ -83,11 +85,25 @@ int64_t part(int64_t a, int64_t b, int64_t d) {  // int(float(a * b) / d)
   return static_cast<int64_t>(static_cast<float>(a * b) / static_cast<float>(d));
 }
 
+bool is_size(int64_t size) { return size >= 1 && size <= (1 << 20); }
+
 // The largest part in the middle with the sides of the target.
+struct Middle {
+  int64_t top = 0, left = 0, height = 1, width = 1;
+};
+
+Middle middle_of(const Image& image, int64_t height, int64_t width) {
+  Middle middle;
+  middle.height = std::clamp<int64_t>(part(image.width, height, width), 1, image.height);
+  middle.width = std::clamp<int64_t>(part(image.height, width, height), 1, image.width);
+  middle.top = (image.height - middle.height) / 2;
+  middle.left = (image.width - middle.width) / 2;
+  return middle;
+}
+
 Tensor* crop_to_ratio(LayerCall& c, Tensor* x, const Image& image, int64_t height, int64_t width) {
-  const int64_t h = std::clamp<int64_t>(part(image.width, height, width), 1, image.height);
-  const int64_t w = std::clamp<int64_t>(part(image.height, width, height), 1, image.width);
-  return crop(c, x, image.axes, {(image.height - h) / 2, (image.width - w) / 2}, {h, w});
+  const Middle middle = middle_of(image, height, width);
+  return crop(c, x, image.axes, {middle.top, middle.left}, {middle.height, middle.width});
 }
 
 Value resizing(LayerCall& c) {
@@ -96,7 +112,7 @@ Value resizing(LayerCall& c) {
   x = c.to_float(x);
   const int64_t height = c.integer("height"), width = c.integer("width");
   const Image image = image_of(c, x);
-  if (!c.ok() || height < 1 || width < 1 || height > (1 << 20) || width > (1 << 20))
+  if (!c.ok() || !is_size(height) || !is_size(width))
     return c.fail(Code::BadValue, "the size is out of range");
   const std::string mode = c.text("interpolation", "bilinear");
   if (c.flag("crop_to_aspect_ratio", false)) {
@@ -118,7 +134,7 @@ Value center_crop(LayerCall& c) {
   Tensor* x = c.to_float(c.x());
   const int64_t height = c.integer("height"), width = c.integer("width");
   const Image image = image_of(c, x);
-  if (!c.ok() || height < 1 || width < 1 || height > (1 << 20) || width > (1 << 20))
+  if (!c.ok() || !is_size(height) || !is_size(width))
     return c.fail(Code::BadValue, "the size is out of range");
   if (image.height >= height && image.width >= width)
     return crop(c, x, image.axes, {(image.height - height) / 2, (image.width - width) / 2},
@@ -206,6 +222,34 @@ Value nothing(LayerCall& c) { return c.x(); }
 // Images that are changed at random while training pass as floats otherwise.
 Value augmentation(LayerCall& c) { return c.to_float(c.x()); }
 
+// Layers of training that computed always before Keras 3.8.
+Value later_augmentation(LayerCall& c) {
+  if (c.keras_release() < Release{3, 8})
+    return c.unsupported("files of Keras before 3.8 run this layer outside training");
+  return augmentation(c);
+}
+
+// Outside training: the middle in the shape of the target, resized to it; since 3.6 a part of the
+// image from where that middle begins; since 3.8 the image as it is.
+Value random_crop(LayerCall& c) {
+  if (c.keras_release() >= Release{3, 8}) return nothing(c);
+  Tensor* x = c.to_float(c.x());
+  const int64_t height = c.integer("height"), width = c.integer("width");
+  const Image image = image_of(c, x);
+  if (!c.ok() || !is_size(height) || !is_size(width))
+    return c.fail(Code::BadValue, "the size is out of range");
+  if (c.keras_release() < Release{3, 6}) {
+    x = crop_to_ratio(c, x, image, height, width);
+  } else {
+    const Middle middle = middle_of(image, height, width);
+    x = crop(
+        c, x, image.axes, {middle.top, middle.left},
+        {std::min(height, image.height - middle.top), std::min(width, image.width - middle.left)});
+  }
+  const bool fits = c.size(x, image.axes[0]) == height && c.size(x, image.axes[1]) == width;
+  return fits ? x : resize(c, x, image.axes, {height, width}, "bilinear", false);
+}
+
 // Contrast stretched to the whole range, for each image and channel.
 Value auto_contrast(LayerCall& c) {
   Tensor* x = c.to_float(c.x());
@@ -222,6 +266,18 @@ Value auto_contrast(LayerCall& c) {
   Tensor* scale = c.over(c.like(x, high - low), c.where(flat, c.like(x, 1), range));
   Tensor* y = c.plus(c.times(c.minus(x, lows), scale), low);
   return c.where(flat, x, c.clip(y, low, high));
+}
+
+// Kernels that the op `resize` does not have.
+Tensor* resize_by_kernel(LayerCall& c, Tensor* x, const Ints& axes, const Ints& sizes,
+                         ResampleKernel kernel, bool antialias) {
+  for (size_t i = 0; i < axes.size() && c.ok(); ++i) {
+    const int64_t input = c.size(x, axes[i]);
+    const float scale = static_cast<float>(sizes[i]) / static_cast<float>(input);
+    x = resample(c, x, axes[i], {kernel, input, sizes[i], scale, 0.0f, antialias},
+                 c.importer().table_room());
+  }
+  return x;
 }
 
 constexpr LayerRow kRows[] = {
@@ -261,6 +317,9 @@ constexpr LayerRow kRows[] = {
     {"RandAugment", augmentation},
     {"TrivialAugmentWide", augmentation},
     {"AutoContrast", auto_contrast},
+    {"Equalization", later_augmentation},
+    {"Solarization", later_augmentation},
+    {"RandomCrop", random_crop},
 };
 
 }  // namespace
@@ -279,6 +338,8 @@ Tensor* resize(LayerCall& c, Tensor* x, const Ints& axes, const Ints& sizes,
     attrs.mode = ResizeMode::Cubic;
     attrs.cubic_a = -0.5f;
     attrs.exclude_outside = true;
+  } else if (const auto kernel = resample_kernel(interpolation)) {
+    return resize_by_kernel(c, x, axes, sizes, *kernel, antialias);
   } else {
     return c.unsupported("interpolation '" + interpolation + "'");
   }

@@ -21,9 +21,10 @@ const LayerRow* look_up(const Rows& rows, std::string_view name) {
 }
 
 const Rows& layers() {
-  static const Rows kRows = collect({kActivationRows, kAttentionRows, kConvolutionRows, kCoreRows,
-                                     kMergeRows, kNormalizationRows, kPoolRows, kPreprocessingRows,
-                                     kQuantizeRows, kRecurrentRows, kReshapeRows, kFunctions});
+  static const Rows kRows =
+      collect({kActivationRows, kAttentionRows, kConvolutionRows, kCoreRows, kMergeRows,
+               kNormalizationRows, kPoolRows, kPreprocessingRows, kQuantizeRows, kRecurrentRows,
+               kReshapeRows, kSpectrogramRows, kFunctions});
   return kRows;
 }
 
@@ -40,10 +41,6 @@ constexpr RefusedRow kRefused[] = {
     {"FlaxLayer", "it holds Python code"},
     {"JaxLayer", "it holds Python code"},
     {"TensorFlowOpLayer", "it holds a node of a TensorFlow graph"},
-    {"Equalization", "histograms are not computed"},
-    {"Solarization", "it is a layer of training"},
-    {"STFTSpectrogram", "spectrograms are not computed by layers"},
-    {"MelSpectrogram", "spectrograms are not computed by layers"},
     {"MaxNumBoundingBoxes", "boxes are no tensors of the model"},
     {"LocallyConnected1D", "kernels of each place are not supported"},
     {"LocallyConnected2D", "kernels of each place are not supported"},

@@ -38,7 +38,7 @@ std::vector<std::string_view> layer_names();
 
 extern const std::span<const LayerRow> kActivationRows, kAttentionRows, kConvolutionRows, kCoreRows,
     kMergeRows, kNormalizationRows, kPoolRows, kPreprocessingRows, kQuantizeRows, kRecurrentRows,
-    kReshapeRows;
+    kReshapeRows, kSpectrogramRows;
 extern const std::span<const LayerRow> kMathOperations, kArrayOperations, kNnOperations;
 extern const std::span<const LayerRow> kFunctions;
 

@@ -6,6 +6,7 @@
 #include "formats/tensorflow/tensor_data.h"
 #include "frontend/tensorflow/types.h"
 #include "support/strings.h"
+#include "support/weight_memory.h"
 
 namespace ec::tf {
 namespace {
@@ -106,6 +107,29 @@ Result<std::vector<Restored>> restored_variables(const FunctionBody& body) {
   return found;
 }
 
+// Kernels of convolutions, which have three dimensions or more, get another order and are gone when
+// the model is read. They share no memory with what stays.
+struct VariableMemory {
+  explicit VariableMemory(const ModelSource& source)
+      : passing(static_cast<size_t>(source.size_bytes()) / 2), staying(passing) {}
+  WeightMemory passing, staying;
+};
+
+Result<Blob> read_range(const InputFile& file, const Checkpoint::Range& range,
+                        VariableMemory& memory) {
+  if (range.offset > file.size() || range.size > file.size() - range.offset)
+    return Error(Code::BadTensorData, "a value ends at byte " + std::to_string(range.offset) +
+                                          " + " + std::to_string(range.size) + ", the file '" +
+                                          range.name + "' has " + std::to_string(file.size()))
+        .hint("the data file is cut off or belongs to another model");
+  if (range.size == 0) return Blob();
+  const WeightMemory::Place place =
+      (range.rank > 2 ? memory.passing : memory.staying).take(range.size);
+  if (place.bytes.empty()) return Error(Code::OutOfMemory, "no memory for a variable");
+  EC_CHECK_OK(file.read(range.offset, place.bytes));
+  return place.blob;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CheckpointVariables>> CheckpointVariables::open(const ModelSource& source,
@@ -117,23 +141,15 @@ Result<std::unique_ptr<CheckpointVariables>> CheckpointVariables::open(const Mod
   if (!source.has_member(folder / "variables.index")) return variables;
   EC_TRY(const Blob index, source.member(folder / "variables.index"));
   variables->shards_ = std::make_shared<std::map<std::string, InputFile>>();
-  const auto read = [shards = variables->shards_, &source, folder](
-                        const std::string& name, size_t offset, size_t size) -> Result<Blob> {
-    auto known = shards->find(name);
+  const auto read = [shards = variables->shards_, &source, folder,
+                     memory = std::make_shared<VariableMemory>(source)](
+                        const Checkpoint::Range& range) -> Result<Blob> {
+    auto known = shards->find(range.name);
     if (known == shards->end()) {
-      EC_TRY(InputFile file, source.open_member(folder / name));
-      known = shards->emplace(name, std::move(file)).first;
+      EC_TRY(InputFile file, source.open_member(folder / range.name));
+      known = shards->emplace(range.name, std::move(file)).first;
     }
-    const InputFile& file = known->second;
-    if (offset > file.size() || size > file.size() - offset)
-      return Error(Code::BadTensorData, "a value ends at byte " + std::to_string(offset) + " + " +
-                                            std::to_string(size) + ", the file '" + name +
-                                            "' has " + std::to_string(file.size()))
-          .hint("the data file is cut off or belongs to another model");
-    Buffer buffer = Buffer::allocate(size);
-    if (!buffer.ok()) return Error(Code::OutOfMemory, "no memory for a variable");
-    EC_CHECK_OK(file.read(offset, buffer.bytes()));
-    return std::move(buffer).to_blob();
+    return read_range(known->second, range, *memory);
   };
   EC_TRY(variables->checkpoint_, Checkpoint::open(index, "variables", read));
   EC_CHECK_OK(variables->find_by_objects(meta, library.main(), budget));

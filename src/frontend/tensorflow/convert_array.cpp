@@ -2,8 +2,10 @@
 // interleaved parts of the image.
 #include <algorithm>
 
+#include "frontend/graph_builder.h"
 #include "frontend/tensorflow/table.h"
 #include "frontend/tensorflow/window.h"
+#include "support/checked.h"
 
 namespace ec::tf {
 namespace {
@@ -17,6 +19,43 @@ Status blocks(OpContext& ctx) {
   if (block < 1 || block > (1 << 15))
     return ctx.fail(Code::BadAttribute, "the block size is " + std::to_string(block));
   return ctx.finish(kKind, {ctx.in(0)}, attrs);
+}
+
+// Patches of the image side by side in the channels: the block of a depth where they do not
+// overlap, else a convolution with a kernel of its own for every element of a patch.
+Status extract_patches(OpContext& ctx) {
+  EC_TRY(const size_t rank, ctx.rank());
+  if (rank != 4) return ctx.fail(Code::ShapeMismatch, "the input has to have 4 dimensions");
+  ConvAttrs attrs;
+  attrs.layout = Layout::ChannelsLast;
+  EC_TRY(const std::vector<int64_t> kernel, spatial_ints(ctx, "ksizes", attrs.layout, 2));
+  EC_TRY(attrs.strides, spatial_ints(ctx, "strides", attrs.layout, 2));
+  EC_TRY(attrs.dilations, spatial_ints(ctx, "rates", attrs.layout, 2));
+  EC_CHECK_OK(set_padding(ctx, ctx.in(0), kernel, attrs));
+  GraphBuilder b(ctx.graph(), ctx.location());
+  ec::Tensor* x = b.to_float(ctx.in(0));
+  const int64_t channels = b.size(x, 3), side = kernel[0];
+  const bool apart = attrs.strides == kernel && kernel[1] == side && attrs.pads == Ints(4, 0) &&
+                     attrs.dilations == Ints(2, 1) && b.size(x, 1) % side == 0 &&
+                     b.size(x, 2) % side == 0;
+  EC_CHECK_OK(b.status());
+  if (apart) {
+    SpaceToDepthAttrs blocks;
+    blocks.block = side;
+    blocks.layout = Layout::ChannelsLast;
+    return ctx.finish(OpKind::SpaceToDepth, {x}, blocks);
+  }
+  constexpr int64_t kMaxPatch = 4096;
+  const auto patch = checked_extent(std::vector<int64_t>{kernel[0], kernel[1], channels}, 1);
+  if (!patch || *patch < 1 || *patch > kMaxPatch ||
+      ctx.importer().turned_room() < static_cast<size_t>(*patch * *patch) * sizeof(float))
+    return ctx.fail(Code::TooLarge, "a patch is too large");
+  ctx.importer().turned_room() -= static_cast<size_t>(*patch * *patch) * sizeof(float);
+  std::vector<float> ones(static_cast<size_t>(*patch * *patch), 0.0f);
+  for (int64_t i = 0; i < *patch; ++i) ones[static_cast<size_t>(i * *patch + i)] = 1.0f;
+  ec::Tensor* weights =
+      b.floats(Shape{Dim(*patch), Dim(kernel[0]), Dim(kernel[1]), Dim(channels)}, ones);
+  return ctx.finish(OpKind::Conv, {x, weights}, attrs);
 }
 
 // Block shape and pads or crops are lists of numbers and of pairs.
@@ -135,6 +174,7 @@ Status batch_to_space(OpContext& ctx) {
 constexpr OpRow kRows[] = {
     {"DepthToSpace", {1, 1}, blocks<OpKind::DepthToSpace, DepthToSpaceAttrs>},
     {"SpaceToDepth", {1, 1}, blocks<OpKind::SpaceToDepth, SpaceToDepthAttrs>},
+    {"ExtractImagePatches", {1, 1}, extract_patches},
     {"SpaceToBatchND", {3, 3}, space_to_batch},
     {"BatchToSpaceND", {3, 3}, batch_to_space},
 };

@@ -62,6 +62,7 @@ Importer::Importer(Blob file, size_t model_bytes, std::string path, FunctionLibr
       sink_(sink),
       tensors_(file_),
       turned_room_(max_turned_bytes(model_bytes)),
+      weight_memory_(model_bytes),
       max_operations_(max_operations(model_bytes)) {}
 
 void Importer::report(Error error) {
@@ -112,7 +113,7 @@ std::unique_ptr<ec::Graph> Importer::run(const std::string& name, const Interfac
   auto graph = std::make_unique<ec::Graph>(name);
   states_.emplace(*graph);
   kept_ = states;
-  Site site(*graph, true, turned_room_);
+  Site site(*graph, true, turned_room_, weight_memory_);
   Frame frame(library_.main(), site, {}, "", 0);
   add_inputs(frame, interface);
   std::vector<uint32_t> roots;

@@ -14,6 +14,7 @@
 #include "frontend/state_builder.h"
 #include "frontend/tensorflow/function_library.h"
 #include "frontend/tensorflow/value.h"
+#include "frontend/turned_weights.h"
 #include "ir/graph.h"
 
 namespace ec::tf {
@@ -54,7 +55,8 @@ struct Interface {
 
 // A graph that is being built: the model's own, or a body of a loop or branch.
 struct Site {
-  Site(ec::Graph& g, bool main, size_t& room) : graph(g), is_main(main), weights(room) {}
+  Site(ec::Graph& g, bool main, size_t& room, WeightMemory& memory)
+      : graph(g), is_main(main), weights(room, memory) {}
   ec::Graph& graph;
   const bool is_main;
   TurnedWeights weights;
@@ -105,6 +107,7 @@ class Importer {
                                            std::vector<TfValue> arguments, std::string prefix,
                                            size_t depth, const Node* caller);
   size_t& turned_room() { return turned_room_; }
+  WeightMemory& weight_memory() { return weight_memory_; }
 
   // --- variables
   uint32_t variable(std::string_view node, std::string_view shared_name);
@@ -156,6 +159,7 @@ class Importer {
   DiagnosticSink& sink_;
   TensorReader tensors_;
   size_t turned_room_;
+  WeightMemory weight_memory_;
   const size_t max_operations_;
   std::vector<Variable> variables_;
   std::map<std::string, uint32_t, std::less<>> variable_ids_;

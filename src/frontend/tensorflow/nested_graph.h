@@ -13,7 +13,7 @@ namespace ec::tf {
 struct NestedGraph {
   NestedGraph(Importer& importer, std::string name)
       : graph(std::make_unique<ec::Graph>(std::move(name))),
-        site(*graph, false, importer.turned_room()) {}
+        site(*graph, false, importer.turned_room(), importer.weight_memory()) {}
   std::unique_ptr<ec::Graph> graph;
   Site site;
   std::vector<ec::Tensor*> captures;  // tensors outside, one for each input that capture() added

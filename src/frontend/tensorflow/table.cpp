@@ -11,10 +11,11 @@ namespace {
 
 const std::span<const std::span<const OpRow>>& families() {
   static const std::span<const OpRow> kFamilies[] = {
-      kActivationRows,    kArithmeticRows, kArrayRows,    kCallRows,   kComplexRows, kControlRows,
-      kConvRows,          kGatherRows,     kImageRows,    kListRows,   kMatMulRows,  kMovementRows,
-      kNormalizationRows, kPoolRows,       kQuantizeRows, kRandomRows, kReduceRows,  kRefusedRows,
-      kShapeRows,         kSliceRows,      kVariableRows, kWhileRows,
+      kActivationRows, kArithmeticRows, kArrayRows,  kBoxRows,      kCallRows,
+      kComplexRows,    kControlRows,    kConvRows,   kDiagonalRows, kGatherRows,
+      kImageRows,      kListRows,       kMatMulRows, kMovementRows, kNormalizationRows,
+      kPoolRows,       kQuantizeRows,   kRandomRows, kReduceRows,   kRefusedRows,
+      kResampleRows,   kShapeRows,      kSliceRows,  kVariableRows, kWhileRows,
   };
   static const std::span<const std::span<const OpRow>> kAll = kFamilies;
   return kAll;

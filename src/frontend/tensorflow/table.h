@@ -35,9 +35,10 @@ Status direct(OpContext& ctx) {
   return ctx.finish(kKind, ctx.tensors());
 }
 
-extern const std::span<const OpRow> kActivationRows, kArithmeticRows, kArrayRows, kCallRows,
-    kComplexRows, kControlRows, kConvRows, kGatherRows, kImageRows, kListRows, kMatMulRows,
-    kMovementRows, kNormalizationRows, kPoolRows, kQuantizeRows, kRandomRows, kReduceRows,
-    kRefusedRows, kShapeRows, kSliceRows, kVariableRows, kWhileRows;
+extern const std::span<const OpRow> kActivationRows, kArithmeticRows, kArrayRows, kBoxRows,
+    kCallRows, kComplexRows, kControlRows, kConvRows, kDiagonalRows, kGatherRows, kImageRows,
+    kListRows, kMatMulRows, kMovementRows, kNormalizationRows, kPoolRows, kQuantizeRows,
+    kRandomRows, kReduceRows, kRefusedRows, kResampleRows, kShapeRows, kSliceRows, kVariableRows,
+    kWhileRows;
 
 }  // namespace ec::tf

@@ -1,10 +1,10 @@
 #include "frontend/tflite/op_context.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "frontend/tflite/importer.h"
 #include "frontend/tflite/types.h"
+#include "frontend/turned_weights.h"
 #include "ir/permuted_quant.h"
 #include "ops/op_def.h"
 
@@ -196,34 +196,6 @@ Result<ec::Tensor*> OpContext::clip(ec::Tensor* x, float low, float high) {
   return result;
 }
 
-namespace {
-
-// A copy of the elements with permuted dimensions.
-Blob permute(const ec::Tensor& tensor, const std::vector<int64_t>& perm) {
-  const std::vector<int64_t> from = tensor.shape()->sizes();
-  const size_t width = element_size(tensor.dtype()), rank = from.size();
-  std::vector<size_t> strides(rank, 1);
-  for (size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * static_cast<size_t>(from[d]);
-  ec::Buffer buffer = ec::Buffer::allocate(tensor.raw_data().size());
-  if (!buffer.ok()) return {};
-  const std::byte* source = tensor.raw_data().bytes().data();
-  std::vector<int64_t> index(rank, 0);
-  size_t at = 0;
-  for (std::byte *out = buffer.data(), *end = out + buffer.size(); out != end; out += width) {
-    std::memcpy(out, source + at * width, width);
-    for (size_t d = rank; d-- > 0;) {
-      const auto p = static_cast<size_t>(perm[d]);
-      at += strides[p];
-      if (++index[d] < from[p]) break;
-      at -= strides[p] * static_cast<size_t>(from[p]);
-      index[d] = 0;
-    }
-  }
-  return std::move(buffer).to_blob();
-}
-
-}  // namespace
-
 Result<ec::Tensor*> OpContext::permuted_input(size_t i, const std::vector<int64_t>& perm) {
   ec::Tensor* tensor = in(i);
   EC_TRY(const size_t dims, rank(i));
@@ -242,7 +214,8 @@ Result<ec::Tensor*> OpContext::permuted_input(size_t i, const std::vector<int64_
     graph().set_quant(moved, type.quant);
     return moved;
   }
-  Blob data = bytes > 0 ? permute(*tensor, perm) : Blob();
+  WeightMemory memory(bytes);
+  Blob data = turned_bytes(*tensor, perm, memory);
   if (data.size() != bytes) return fail(Code::OutOfMemory, "no memory to turn the weights");
   std::string name = tensor->name();
   if (tensor->uses().empty() && !graph().is_output(tensor)) {

@@ -35,6 +35,15 @@ TEST(KerasConfig, NamesClassesAsKeras) {
     EXPECT_EQ(snake_case(name), snake);
 }
 
+TEST(KerasConfig, ReadsTheReleaseThatWroteAFile) {
+  EXPECT_EQ(read_release("3.15.1"), (Release{3, 15}));
+  EXPECT_EQ(read_release("2.4.0"), (Release{2, 4}));
+  EXPECT_EQ(read_release("1.2.2").generation, 2);
+  EXPECT_LT(read_release("3.5.0"), (Release{3, 8}));
+  for (const char* unknown : {"", "3", "new", "3.x", "3.-1"})
+    EXPECT_GT(read_release(unknown), (Release{3, 15})) << unknown;
+}
+
 TEST(KerasConfig, TellsOperationsFromLayers) {
   const auto read = [](const char* text) { return read_layer(*parse_json(text)); };
   EXPECT_TRUE(

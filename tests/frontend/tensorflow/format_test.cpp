@@ -123,9 +123,10 @@ TEST(Checkpoint, ValuesAreRangesOfTheShard) {
                                  1);
   const std::vector<float> data = {1, 2, 3};
   std::string asked;
-  const auto read = [&](const std::string& name, size_t offset, size_t size) -> Result<Blob> {
-    asked = name;
-    return Blob::copy_of(std::span<const float>(data)).slice(offset, size);
+  const auto read = [&](const Checkpoint::Range& range) -> Result<Blob> {
+    asked = range.name;
+    EXPECT_EQ(range.rank, 1u);
+    return Blob::copy_of(std::span<const float>(data)).slice(range.offset, range.size);
   };
   const auto checkpoint =
       Checkpoint::open(Blob::copy_of(std::span<const char>(file)), "variables", read);

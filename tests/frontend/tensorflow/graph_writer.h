@@ -53,6 +53,14 @@ inline std::string float_tensor(const std::vector<int64_t>& sizes, const std::ve
   writer.add_bytes(4, content);
   return out;
 }
+inline std::string int_tensor(const std::vector<int64_t>& sizes, const std::vector<int64_t>& data) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_int32(1, 9);
+  writer.add_bytes(2, shape(sizes));
+  for (const int64_t value : data) writer.add_int64(10, value);
+  return out;
+}
 inline Attr tensor_attr(std::string name, const std::string& tensor) {
   return {std::move(name), field(8, tensor)};
 }
@@ -84,6 +92,11 @@ class GraphWriter {
                         const std::vector<float>& data) {
     return node(name, "Const", {},
                 {type_attr("dtype", 1), tensor_attr("value", float_tensor(sizes, data))});
+  }
+  GraphWriter& integers(const std::string& name, const std::vector<int64_t>& sizes,
+                        const std::vector<int64_t>& data) {
+    return node(name, "Const", {},
+                {type_attr("dtype", 9), tensor_attr("value", int_tensor(sizes, data))});
   }
   Blob blob() const { return Blob::copy_of(std::span<const char>(bytes_)); }
 

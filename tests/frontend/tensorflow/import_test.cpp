@@ -284,5 +284,68 @@ TEST(Tensorflow, CyclesAreErrors) {
   EXPECT_EQ(graph.error().code(), Code::CyclicGraph);
 }
 
+// An image of 4 x 4 scaled to 2 x 2 by a kernel.
+std::unique_ptr<Graph> scaled_image(const std::string& kernel, float translation) {
+  GraphWriter writer;
+  writer.input("x", {1, 4, 4, 3}).integers("size", {2}, {2, 2});
+  writer.constant("scale", {2}, {0.5f, 0.5f}).constant("shift", {2}, {translation, 0});
+  writer.node("y", "ScaleAndTranslate", {"x", "size", "scale", "shift"},
+              {tf::testing::text_attr("kernel_type", kernel)});
+  DiagnosticSink sink;
+  auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : message_of(graph.error()));
+  return graph.ok() ? std::move(*graph) : nullptr;
+}
+
+TEST(Tensorflow, ScalingIsAResizeWhereThatComputesTheSame) {
+  for (const auto& [kernel, shift, resizes] :
+       {std::tuple("triangle", 0.0f, 1u), std::tuple("keyscubic", 0.0f, 1u),
+        std::tuple("triangle", 0.5f, 0u), std::tuple("lanczos3", 0.0f, 0u)}) {
+    const auto graph = scaled_image(kernel, shift);
+    ASSERT_NE(graph, nullptr) << kernel;
+    EXPECT_EQ(count(*graph, OpKind::Resize), resizes) << kernel;
+    EXPECT_EQ(count(*graph, OpKind::MatMul), resizes == 1 ? 0u : 2u) << kernel;
+    EXPECT_EQ(graph->outputs()[0]->type().text(), "f32[1,2,2,3]") << kernel;
+  }
+}
+
+TEST(Tensorflow, CombinedSuppressionHasResultsOfFixedSize) {
+  GraphWriter writer;
+  writer.input("boxes", {2, 9, 1, 4}).input("scores", {2, 9, 3});
+  writer.integers("each", {}, {2}).integers("all", {}, {5});
+  writer.constant("iou", {}, {0.5f}).constant("least", {}, {0.1f});
+  writer.node("found", "CombinedNonMaxSuppression",
+              {"boxes", "scores", "each", "all", "iou", "least"});
+  for (const int i : {0, 1, 2, 3})
+    writer.node("y" + std::to_string(i), "Identity", {"found:" + std::to_string(i)});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  std::vector<std::string> types;
+  for (const Tensor* output : (*graph)->outputs()) types.push_back(output->type().text());
+  EXPECT_EQ(types, (std::vector<std::string>{"f32[2,5,4]", "f32[2,5]", "f32[2,5]", "i32[2]"}));
+}
+
+TEST(Tensorflow, PatchesThatDoNotOverlapAreBlocks) {
+  for (const int64_t stride : {2, 1}) {
+    GraphWriter writer;
+    std::string list;
+    for (const int64_t value : {int64_t{1}, stride, stride, int64_t{1}})
+      protozero::pbf_writer(list).add_int64(3, value);
+    std::string sizes;
+    for (const int64_t value : {1, 2, 2, 1}) protozero::pbf_writer(sizes).add_int64(3, value);
+    writer.input("x", {1, 4, 6, 3});
+    writer.node("y", "ExtractImagePatches", {"x"},
+                {{"ksizes", tf::testing::field(1, sizes)},
+                 {"strides", tf::testing::field(1, list)},
+                 tf::testing::text_attr("padding", "VALID")});
+    DiagnosticSink sink;
+    const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+    ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+    EXPECT_EQ(count(**graph, OpKind::SpaceToDepth), stride == 2 ? 1u : 0u);
+    EXPECT_EQ(count(**graph, OpKind::Conv), stride == 2 ? 0u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace ec
