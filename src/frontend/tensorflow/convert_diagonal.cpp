@@ -53,36 +53,45 @@ Status matrix_diag(OpContext& ctx) {
   return ctx.set(0, y);
 }
 
+// A node's matrix, and the mask of its diagonal.
+struct Matrix {
+  int64_t rank = 0, rows = 0, columns = 0;
+  ec::Tensor* diagonal = nullptr;
+};
+
+Result<Matrix> matrix_of(const OpContext& ctx, GraphBuilder& b, size_t k_input) {
+  EC_CHECK_OK(check_main(ctx, k_input));
+  const ec::Tensor* x = ctx.in(0);
+  Matrix matrix;
+  matrix.rank = b.rank(x);
+  if (matrix.rank < 2) return ctx.fail(Code::ShapeMismatch, "a matrix is needed");
+  matrix.rows = b.size(x, matrix.rank - 2);
+  matrix.columns = b.size(x, matrix.rank - 1);
+  EC_CHECK_OK(b.status());
+  EC_CHECK_OK(check_side(ctx, {matrix.rows, matrix.columns}));
+  matrix.diagonal = on_diagonal(b, matrix.rows, matrix.columns);
+  return matrix;
+}
+
 // (matrix, k?, padding?): the sum of each row where all but the diagonal is zero.
 Status matrix_diag_part(OpContext& ctx) {
-  EC_CHECK_OK(check_main(ctx, 1));
   GraphBuilder b(ctx.graph(), ctx.location());
+  EC_TRY(const Matrix matrix, matrix_of(ctx, b, 1));
   ec::Tensor* x = ctx.in(0);
-  const int64_t rank = b.rank(x);
-  if (rank < 2) return ctx.fail(Code::ShapeMismatch, "a matrix is needed");
-  const int64_t rows = b.size(x, rank - 2), columns = b.size(x, rank - 1);
-  EC_CHECK_OK(b.status());
-  EC_CHECK_OK(check_side(ctx, {rows, columns}));
-  ec::Tensor* y = b.where(on_diagonal(b, rows, columns), x, b.like(x, 0));
-  y = b.reduce(OpKind::ReduceSum, y, {rank - 1}, false);
-  if (rows > columns) y = b.slice(y, rank - 2, 0, columns);
+  ec::Tensor* y = b.where(matrix.diagonal, x, b.like(x, 0));
+  y = b.reduce(OpKind::ReduceSum, y, {matrix.rank - 1}, false);
+  if (matrix.rows > matrix.columns) y = b.slice(y, matrix.rank - 2, 0, matrix.columns);
   EC_CHECK_OK(b.status());
   return ctx.set(0, y);
 }
 
 // (matrix, diagonal, k?)
 Status matrix_set_diag(OpContext& ctx) {
-  EC_CHECK_OK(check_main(ctx, 2));
   GraphBuilder b(ctx.graph(), ctx.location());
-  ec::Tensor* x = ctx.in(0);
-  const int64_t rank = b.rank(x);
-  if (rank < 2) return ctx.fail(Code::ShapeMismatch, "a matrix is needed");
-  const int64_t rows = b.size(x, rank - 2), columns = b.size(x, rank - 1);
-  EC_CHECK_OK(b.status());
-  EC_CHECK_OK(check_side(ctx, {rows, columns}));
+  EC_TRY(const Matrix matrix, matrix_of(ctx, b, 2));
   // Along the rows or the columns, whichever are as many as the diagonal has elements.
-  ec::Tensor* values = b.unsqueeze(ctx.in(1), {rows <= columns ? rank - 1 : rank - 2});
-  ec::Tensor* y = b.where(on_diagonal(b, rows, columns), values, x);
+  const int64_t side = matrix.rows <= matrix.columns ? matrix.rank - 1 : matrix.rank - 2;
+  ec::Tensor* y = b.where(matrix.diagonal, b.unsqueeze(ctx.in(1), {side}), ctx.in(0));
   EC_CHECK_OK(b.status());
   return ctx.set(0, y);
 }

@@ -1,6 +1,7 @@
 // Moving elements: transposition, joining, cutting, padding, repeating.
 #include <algorithm>
 
+#include "frontend/moved_elements.h"
 #include "frontend/tensorflow/table.h"
 
 namespace ec::tf {
@@ -128,67 +129,14 @@ Status tile(OpContext& ctx) {
 
 // --- padding ------------------------------------------------------------------------------------
 
-// [[before, after], ...] as all befores, then all afters.
-Result<ec::Tensor*> pads_of(OpContext& ctx) {
-  if (const auto known = known_ints(ctx.in(1))) {
-    if (known->size() % 2 != 0)
-      return ctx.fail(Code::ShapeMismatch, "the paddings are no list of pairs");
-    std::vector<int64_t> pads;
-    for (size_t side = 0; side < 2; ++side)
-      for (size_t i = side; i < known->size(); i += 2) pads.push_back((*known)[i]);
-    return ctx.ints(pads);
-  }
-  EC_TRY(ec::Tensor * pads, ctx.cast(ctx.in(1), DType::I64));
-  EC_TRY(pads, ctx.transpose(pads, {1, 0}));
-  return ctx.reshape(pads, {-1});
-}
-
 Status pad(OpContext& ctx) {
   EC_TRY(ec::Tensor * pads, pads_of(ctx));
   return ctx.finish(OpKind::Pad, {ctx.in(0), pads, ctx.in(2)}, PadAttrs{});
 }
 
-// The mirror image with the border element repeated: slices from the ends, reversed, around x.
-Result<ec::Tensor*> pad_symmetric(OpContext& ctx, ec::Tensor* x, int64_t axis, int64_t before,
-                                  int64_t after) {
-  const auto reversed = [&](int64_t from, int64_t to) {
-    return ctx.add(OpKind::Slice,
-                   {x, ctx.ints({from}), ctx.ints({to}), ctx.ints({axis}), ctx.ints({-1})});
-  };
-  std::vector<ec::Tensor*> parts;
-  if (before > 0) {
-    EC_TRY(ec::Tensor * part, reversed(before - 1, INT64_MIN));
-    parts.push_back(part);
-  }
-  parts.push_back(x);
-  if (after > 0) {
-    EC_TRY(ec::Tensor * part, reversed(-1, -after - 1));
-    parts.push_back(part);
-  }
-  return parts.size() == 1 ? Result<ec::Tensor*>(x) : ctx.concat(std::move(parts), axis);
-}
-
 Status mirror_pad(OpContext& ctx) {
-  if (ctx.attr_text("mode") == "REFLECT") {
-    EC_TRY(ec::Tensor * pads, pads_of(ctx));
-    PadAttrs attrs;
-    attrs.mode = PadMode::Reflect;
-    return ctx.finish(OpKind::Pad, {ctx.in(0), pads}, attrs);
-  }
-  EC_TRY(const std::vector<int64_t> pairs, ctx.need_ints(1, "paddings"));
-  EC_TRY(const size_t rank, ctx.rank());
-  if (pairs.size() != 2 * rank) return ctx.fail(Code::ShapeMismatch, "paddings do not fit");
-  ec::Tensor* x = ctx.in(0);
-  for (size_t d = 0; d < rank; ++d) {
-    const int64_t before = pairs[2 * d], after = pairs[2 * d + 1];
-    const Dim size = (*ctx.in(0)->shape())[d];
-    if (before == 0 && after == 0) continue;
-    if (before < 0 || after < 0 || !size.is_static() || before > size.size() || after > size.size())
-      return ctx.fail(Code::BadValue, "a dimension of " + size.text() + " cannot be mirrored by " +
-                                          std::to_string(before) + " and " + std::to_string(after));
-    EC_TRY(x, pad_symmetric(ctx, x, static_cast<int64_t>(d), before, after));
-  }
-  return ctx.set(0, x);
+  EC_TRY(ec::Tensor * y, mirrored(ctx, ctx.attr_text("mode") != "REFLECT"));
+  return ctx.set(0, y);
 }
 
 // The position of every number of a permutation.

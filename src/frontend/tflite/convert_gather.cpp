@@ -1,39 +1,9 @@
 // Gathering, scattering, selecting.
-#include <numeric>
-
+#include "frontend/moved_elements.h"
 #include "frontend/tflite/table.h"
 
 namespace ec::tflite {
 namespace {
-
-// With batch dimensions every batch has indices of its own: gather_nd does that for the dimension
-// after them, so the axis moves there and what it leaves moves back.
-Status gather_batched(OpContext& ctx, int64_t axis, int64_t batch, size_t rank) {
-  ec::Tensor* x = ctx.in(0);
-  std::vector<int64_t> perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
-  perm.erase(perm.begin() + axis);
-  perm.insert(perm.begin() + batch, axis);
-  if (axis != batch) {
-    EC_TRY(x, ctx.transpose(x, perm));
-  }
-  EC_TRY(const size_t index_rank, ctx.rank(1));
-  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
-  EC_TRY(indices, ctx.unsqueeze(indices, std::vector<int64_t>{static_cast<int64_t>(index_rank)}));
-  GatherNdAttrs attrs;
-  attrs.batch_dims = batch;
-  EC_TRY(ec::Tensor * y, ctx.add(OpKind::GatherNd, {x, indices}, attrs));
-  if (axis == batch) return ctx.set(0, y);
-  // y: batch..., indices..., the dimensions between batch and axis, those after it.
-  const auto count = static_cast<int64_t>(index_rank) - batch;
-  std::vector<int64_t> back;
-  for (int64_t d = 0; d < batch; ++d) back.push_back(d);
-  for (int64_t d = batch; d < axis; ++d) back.push_back(d + count);
-  for (int64_t d = 0; d < count; ++d) back.push_back(batch + d);
-  for (int64_t d = axis; d + 1 < static_cast<int64_t>(rank); ++d) back.push_back(d + count);
-  EC_TRY(y, ctx.transpose(y, back));
-  return ctx.set(0, y);
-}
 
 Status gather(OpContext& ctx) {
   const auto& options = ctx.options<GatherOptions>();
@@ -44,7 +14,10 @@ Status gather(OpContext& ctx) {
   if (batch > axis)
     return ctx.fail(Code::BadAttribute, "batch_dims " + std::to_string(batch) + " is beyond axis " +
                                             std::to_string(axis));
-  if (batch > 0) return gather_batched(ctx, axis, batch, rank);
+  if (batch > 0) {
+    EC_TRY(ec::Tensor * y, gathered_by_batch(ctx, ctx.in(0), axis, batch));
+    return ctx.set(0, y);
+  }
   GatherAttrs attrs;
   attrs.axis = axis;
   return ctx.finish(OpKind::Gather, {ctx.in(0), ctx.in(1)}, attrs);
