@@ -206,6 +206,49 @@ std::string WireMutator::damage_structure(const std::string& file, std::string& 
   return damage_bytes(file, what);
 }
 
+bool WireMutator::change_number(std::string& file, const std::vector<Field>& fields, size_t index) {
+  const Field& field = fields[index];
+  size_t at = field.begin;
+  uint64_t tag = 0;
+  read_varint(file, at, file.size(), tag);
+  if (field.wire_type != 0 && field.wire_type != 2) return false;
+  std::vector<uint64_t> numbers;
+  at = field.header_end;
+  while (at < field.end && numbers.size() < 64) {
+    uint64_t number = 0;
+    if (!read_varint(file, at, field.end, number)) return false;
+    numbers.push_back(number);
+  }
+  if (numbers.empty() || at != field.end) return false;
+  uint64_t& number = numbers[pick(numbers.size())];
+  number = pick(4) == 0 ? kHostileNumbers[pick(kHostileNumbers.size())]
+                        : (pick(2) == 0 ? number : 0) + static_cast<uint64_t>(pick(9)) - 4;
+  if (pick(8) == 0) numbers.push_back(number);
+  if (pick(8) == 0) numbers.pop_back();
+  std::string text;
+  if (field.wire_type == 0) {
+    text = encode_varint(tag) + encode_varint(numbers.empty() ? 0 : numbers.front());
+  } else {
+    std::string packed;
+    for (const uint64_t n : numbers) packed += encode_varint(n);
+    text = encode_varint(tag) + encode_varint(packed.size()) + packed;
+  }
+  file = replace(file, fields, index, text);
+  return true;
+}
+
+std::string WireMutator::change_meaning(const std::string& file, std::string& what) {
+  std::vector<Field> fields;
+  std::vector<size_t> parents;
+  collect(file, 0, file.size(), parents, fields, 0);
+  if (fields.empty() || pick(3) == 0) return damage_structure(file, what);
+  what = "number changed";
+  std::string changed = file;
+  for (int tries = 0; tries < 20; ++tries)
+    if (change_number(changed, fields, pick(fields.size()))) return changed;
+  return damage_structure(file, what);
+}
+
 std::string WireMutator::mutate(const std::string& file, std::string& what) {
   if (file.empty()) return file;
   std::string mutated = pick(3) == 0 ? damage_bytes(file, what) : damage_structure(file, what);

@@ -16,6 +16,9 @@ class WireMutator {
 
   // A damaged copy of a sound file; `what` says in words what was done.
   std::string mutate(const std::string& file, std::string& what);
+  // The same for a file that stays sound as bytes: fields removed, repeated or exchanged, numbers
+  // changed, more often by little than by much.
+  std::string change_meaning(const std::string& file, std::string& what);
 
  private:
   // A field somewhere in the message tree, as byte positions in the file.
@@ -34,6 +37,8 @@ class WireMutator {
 
   std::string damage_bytes(std::string file, std::string& what);
   std::string damage_structure(const std::string& file, std::string& what);
+  // A number, or one of a packed list, becomes another one of its size. False: there is none.
+  bool change_number(std::string& file, const std::vector<Field>& fields, size_t index);
 
   std::mt19937_64 random_;
 };

@@ -83,8 +83,35 @@ Value shifted(const Value& value, RandomSource& random) {
   return Value(value.dtype, value.shape, std::move(buffer).to_blob());
 }
 
+// What rounds to zero in 16 bits does not in 32, in which devices compute.
+void lift_zeros(const MutableView& view, RandomSource& random) {
+  if (!is_float(view.dtype) || bit_width(view.dtype) != 16 || view.count() == 0) return;
+  std::vector<double> list(static_cast<size_t>(view.count()));
+  load<double>(view, list);
+  const double least = view.dtype == DType::F16 ? 0x1p-24 : 0x1p-133;
+  for (double& x : list)
+    if (x == 0) x = random.chance(50) ? least : -least;
+  store<double>(view, list);
+}
+
+bool has_nan(const MutableView& view) {
+  if (!is_float(view.dtype)) return false;
+  std::vector<double> list(static_cast<size_t>(view.count()));
+  load<double>(view, list);
+  return std::any_of(list.begin(), list.end(), [](double x) { return std::isnan(x); });
+}
+
+// An operation makes integers of it: positions of maxima, comparisons.
+bool becomes_integers(const Tensor& tensor) {
+  return std::any_of(tensor.uses().begin(), tensor.uses().end(), [](const Use& use) {
+    return std::any_of(use.op->outputs().begin(), use.op->outputs().end(),
+                       [](const Tensor* output) { return !is_float(output->dtype()); });
+  });
+}
+
+// `nan_decides` is set where an integer depends on NaN, which has no place in any order.
 Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value> inputs,
-                                       uint64_t seed) {
+                                       uint64_t seed, bool& nan_decides) {
   Budget budget(kRunLimits);
   const BudgetScope scope(budget);
   RandomSource random(seed);
@@ -106,7 +133,11 @@ Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value
   }
   ExecutorOptions options;
   options.reference = true;
-  options.editor = [&](const Tensor&, const MutableView& view) { shift(view, random); };
+  options.editor = [&](const Tensor& tensor, const MutableView& view) {
+    nan_decides = nan_decides || (becomes_integers(tensor) && has_nan(view));
+    shift(view, random);
+    lift_zeros(view, random);
+  };
   EC_TRY(const std::unique_ptr<Executor> executor,
          Executor::create(*changed, types, options, std::make_shared<kernels::ThreadPool>(1)));
   return executor->run(views);
@@ -131,6 +162,10 @@ std::optional<std::string> difference(std::span<const Value> wanted, std::span<c
   if (wanted.size() != got.size())
     return fmt::format("{} outputs instead of {}", got.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
+    // Sizes of a result that holds nothing may be known to one form of a model only.
+    if (wanted[i].dtype == got[i].dtype && wanted[i].shape.size() == got[i].shape.size() &&
+        count_elements(wanted[i].shape) == 0 && count_elements(got[i].shape) == 0)
+      continue;
     if (wanted[i].dtype != got[i].dtype || wanted[i].shape != got[i].shape)
       return fmt::format("output {} is {} instead of {}", i, got[i].type().text(),
                          wanted[i].type().text());
@@ -152,14 +187,17 @@ bool is_plain(const Value& value) {
   return std::all_of(list.begin(), list.end(), [](double x) { return std::abs(x) <= kHuge; });
 }
 
-// Numbers whose squares leave the range of floats, NaN, and divisions by next to nothing: kernels
-// may differ in what becomes of them.
+// Numbers whose squares leave the range of floats, NaN, divisions by next to nothing, and results
+// of 8 bits and less: kernels may differ in what becomes of them.
 bool has_extremes(const Graph& graph) {
   for (const Tensor* tensor : graph.tensors())
     if (tensor->is_constant() && is_float(tensor->dtype()) &&
         !is_plain(Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data())))
       return true;
   for (const Operation* op : graph.topological()) {
+    // Other forms keep more bits between two operations.
+    for (const Tensor* output : op->outputs())
+      if (is_float(output->dtype()) && bit_width(output->dtype()) < 16) return true;
     for (const Field& field : op->attrs().schema().fields) {
       if (field.kind != FieldKind::Float) continue;
       const double number = std::abs(std::get<double>(op->attrs().get(field)));
@@ -173,11 +211,15 @@ bool has_extremes(const Graph& graph) {
 
 }  // namespace
 
+// A sign that a run changes every other time goes unseen once in sixteen million models.
+constexpr uint64_t kShiftedRuns = 24;
+
 bool is_fragile(const Graph& graph, std::span<const Value> inputs, std::span<const Value> wanted) {
   if (!std::all_of(inputs.begin(), inputs.end(), is_plain) || has_extremes(graph)) return true;
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    const Result<std::vector<Value>> other = run_shifted(graph, inputs, seed);
-    if (!other.ok() || difference(wanted, *other)) return true;
+  bool nan_decides = false;
+  for (uint64_t seed = 0; seed < kShiftedRuns; ++seed) {
+    const Result<std::vector<Value>> other = run_shifted(graph, inputs, seed, nan_decides);
+    if (!other.ok() || nan_decides || difference(wanted, *other)) return true;
   }
   return false;
 }

@@ -153,7 +153,8 @@ Model generate(uint64_t seed, const GenerateOptions& options) {
   model.subject = options.subjects.empty() ? all[random.index(all.size())]->kind
                                            : random.one_of(options.subjects);
   if (model.level == Level::File) {
-    generate_file(random, model);
+    if (!random.chance(70) || !generate_damaged(random, options, model))
+      generate_file(random, model);
     return model;
   }
   model.graph = std::make_unique<Graph>("fuzz");

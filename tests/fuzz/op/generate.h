@@ -18,7 +18,12 @@ Model generate(uint64_t seed, const GenerateOptions& options);
 // Adds operations by their recipes; used for models and for the bodies in them.
 void add_operations(Builder& b, int64_t count);
 
-// An ONNX file of nodes that follow no rule: fills `file` and `file_subject` (generate_file.cpp).
+// An ONNX file of nodes that follow no rule: fills what a model knows of its file
+// (generate_file.cpp).
 void generate_file(RandomSource& random, Model& model);
+
+// A file that our writers made, ONNX or TFLite, with something in it changed
+// (generate_damaged.cpp). False: no writer took the model.
+bool generate_damaged(RandomSource& random, const GenerateOptions& options, Model& model);
 
 }  // namespace ec::fuzz

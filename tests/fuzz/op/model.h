@@ -15,7 +15,7 @@ enum class Level : uint8_t {
   Legal,  // operands and attributes by the rules of each op
   Near,   // the same with one thing changed
   Wild,   // anything that the signatures allow
-  File,   // an ONNX file whose nodes are made without looking at any rule
+  File,   // a file: nodes made without looking at any rule, or one of ours with damage
 };
 inline constexpr std::string_view kLevelNames[] = {"legal", "near", "wild", "file"};
 
@@ -25,8 +25,9 @@ struct Model {
   std::unique_ptr<Graph> graph;       // null: only `file`
   std::vector<Value> inputs;          // one per graph input
   std::vector<OpKind> tried, taken;   // operations offered to inference, and those it accepted
-  std::string file;                   // the bytes of an ONNX model
-  std::string file_subject;           // the operator that the file is about
+  std::string file;                   // the bytes of a model
+  std::string file_name = "fuzz.onnx";
+  std::string file_subject;  // the operator that the file is about
 };
 
 }  // namespace ec::fuzz

@@ -111,8 +111,9 @@ int replay(const Arguments& arguments) {
       std::printf("// input %s: %s\n", model.graph->inputs()[i]->name().c_str(),
                   model.inputs[i].type().text().c_str());
   } else {
-    std::ofstream("fuzz.onnx", std::ios::binary) << model.file;
-    std::printf("// about %s, written to fuzz.onnx\n", model.file_subject.c_str());
+    std::ofstream(model.file_name, std::ios::binary) << model.file;
+    std::printf("// about %s, written to %s\n", model.file_subject.c_str(),
+                model.file_name.c_str());
   }
   std::fflush(stdout);
   if (arguments.print_only) return 0;
@@ -151,7 +152,7 @@ nlohmann::json as_json(const RunFigures& figures, uint64_t seed) {
   for (const auto& [name, op] : figures.by_op)
     json["ops"][name] = {{"models", op.models}, {"tried", op.tried}, {"taken", op.taken}};
   for (const auto& [name, op] : figures.by_operator)
-    json["onnx_operators"][name] = {{"files", op.files}, {"read", op.read}};
+    json["files"][name] = {{"files", op.files}, {"read", op.read}};
   json["stages"] = figures.by_stage;
   json["finds"] = nlohmann::json::array();
   for (const SeedFind& find : figures.finds)

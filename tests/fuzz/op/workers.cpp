@@ -75,7 +75,7 @@ std::string plain(std::string text) {
 }
 
 std::string subject_of(const Model& model) {
-  return model.graph == nullptr ? "onnx " + model.file_subject
+  return model.graph == nullptr ? "file " + model.file_subject
                                 : std::string(op_name(model.subject));
 }
 

@@ -37,7 +37,7 @@ struct OpFigures {
 };
 
 struct OperatorFigures {
-  uint64_t files = 0, read = 0;  // files about this ONNX operator, and those that became a graph
+  uint64_t files = 0, read = 0;  // files about this operator, and those that became a graph
 };
 
 struct RunFigures {
