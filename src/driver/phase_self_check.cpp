@@ -10,11 +10,12 @@
 namespace ec {
 namespace {
 
-// A value that an operation cannot take, and that only the folding of constants computed: a fault
-// of the model, which inference saw before the value was known.
+// A value that an operation cannot take, or that fits no shape, and that only the folding of
+// constants computed: a fault of the model, which inference saw before the value was known.
 std::optional<Error> fault_of_values(const Graph& graph) {
   for (Diagnostic& fault : verify(graph))
-    if (fault.code == Code::BadValue) return Error(std::move(fault));
+    if (fault.code == Code::BadValue || fault.code == Code::ShapeMismatch)
+      return Error(std::move(fault));
   return std::nullopt;
 }
 

@@ -1,8 +1,10 @@
 #include "frontend/state_builder.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "ops/attrs.h"
+#include "ops/infer.h"
 
 namespace ec {
 
@@ -27,15 +29,25 @@ Result<Tensor*> StateBuilder::declare(const std::string& key, const std::string&
 }
 
 Result<std::vector<std::string>> StateBuilder::finish() {
-  std::vector<std::string> kept;
+  // What nothing assigns is a constant, also where another state gets it.
+  std::unordered_map<const Tensor*, Tensor*> constants;
+  std::vector<State> assigned;
   for (const State& state : states_) {
     Tensor* before = state.read->output();
-    if (state.value == before) {
-      Tensor* initial = state.read->input(0);
-      graph_.replace_all_uses(before, initial);
-      graph_.erase(state.read);
+    if (state.value != before) {
+      assigned.push_back(state);
       continue;
     }
+    Tensor* initial = state.read->input(0);
+    graph_.replace_all_uses(before, initial);
+    graph_.erase(state.read);
+    constants.emplace(before, initial);
+  }
+  std::vector<std::string> kept;
+  for (State& state : assigned) {
+    const Tensor* before = state.read->output();
+    if (const auto it = constants.find(state.value); it != constants.end())
+      state.value = it->second;
     const TensorType &from = before->type(), &to = state.value->type();
     const bool resized = from.is_static() && to.is_static() && *from.shape != *to.shape;
     if (from.dtype != to.dtype || resized)
@@ -49,7 +61,17 @@ Result<std::vector<std::string>> StateBuilder::finish() {
     graph_.set_quant(write->output(), from.quant);
     kept.push_back(state.name);
   }
+  if (!constants.empty()) EC_CHECK_OK(infer_again());
   return kept;
+}
+
+// Sizes that a state holds are known where nothing writes it, and so is whether they fit.
+Status StateBuilder::infer_again() {
+  DiagnosticSink sink;
+  infer_graph(graph_, sink);
+  for (const Diagnostic& d : sink.diagnostics())
+    if (d.severity == Severity::Error) return Error(d);
+  return {};
 }
 
 }  // namespace ec

@@ -36,6 +36,8 @@ class StateBuilder {
   Result<std::vector<std::string>> finish();
 
  private:
+  Status infer_again();
+
   struct State {
     std::string name;
     Operation* read;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -324,6 +325,9 @@ class Parser {
       if (!value) return lexer_.error_at(token.offset, "number expected");
       if (dtype == DType::F64) return store<double>(view, std::span(&*value, 1)), ok_status();
       const auto narrow = static_cast<float>(*value);
+      // Infinity is what the constant holds, not a number that is out of range.
+      if (std::isinf(narrow) && small_float_format(dtype) != nullptr)
+        return store_unsaturated(view, std::span(&narrow, 1)), ok_status();
       return store<float>(view, std::span(&narrow, 1)), ok_status();
     }
     if (const auto value = parse_int(token.text))

@@ -330,9 +330,15 @@ Status check_zero_point(const InferContext& ctx, DType quantized) {
                        " have different shapes");
 }
 
-Status check_scale_type(const InferContext& ctx) {
-  if (is_float(ctx.dtype(1)) || ctx.dtype(1) == DType::I32) return {};
-  return ctx.bad_type("scale is " + operand_text(ctx, 1) + "; it must be floating point");
+// Powers of two are scales; other small floats are numbers to be scaled.
+bool is_scale_type(DType dtype) {
+  return is_float(dtype) && (bit_width(dtype) >= 16 || dtype == DType::F8E8M0);
+}
+
+Status check_scale_type(const InferContext& ctx, bool or_integers) {
+  if (is_scale_type(ctx.dtype(1)) || (or_integers && ctx.dtype(1) == DType::I32)) return {};
+  return ctx.bad_type("scale is " + operand_text(ctx, 1) +
+                      "; it must be floating point of 16 bits or more");
 }
 
 Status infer_quantize(InferContext& ctx) {
@@ -344,7 +350,7 @@ Status infer_quantize(InferContext& ctx) {
   if (!is_quantized_type(attrs.dtype) && !(from_metadata && attrs.dtype == DType::I32))
     return ctx.bad_type(std::string(dtype_name(attrs.dtype)) + " is not a quantised type");
   if (!from_metadata) {
-    EC_CHECK_OK(check_scale_type(ctx));
+    EC_CHECK_OK(check_scale_type(ctx, true));
     EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
     EC_CHECK_OK(check_zero_point(ctx, attrs.dtype));
   }
@@ -359,7 +365,7 @@ Status infer_dequantize(InferContext& ctx) {
   if (!is_float(attrs.dtype))
     return ctx.bad_type(std::string(dtype_name(attrs.dtype)) + " is not a floating point type");
   if (ctx.has(1)) {
-    EC_CHECK_OK(check_type(ctx, 1, kFloats));
+    EC_CHECK_OK(check_scale_type(ctx, false));
     EC_CHECK_OK(check_scale(ctx, attrs.axis, attrs.block_size));
     EC_CHECK_OK(check_zero_point(ctx, ctx.dtype(0)));
   }

@@ -80,6 +80,13 @@ Result<bool> einsum_to_matmul(Rewriter& rewriter, Operation* op) {
     attrs.transpose_b = true;
   else if (!(tb[0] == sum && tb[1] == column))
     return false;
+  // einsum repeats a size of 1 along the summed letter; a product does not.
+  const auto size_of_sum = [&](size_t operand, const std::string& letters) {
+    return (*op->input(operand)->shape())[letters.find(sum)];
+  };
+  if (!op->input(0)->shape() || !op->input(1)->shape() ||
+      !size_of_sum(0, a).same_size(size_of_sum(1, b)))
+    return false;
   EC_TRY(Tensor * result, rewriter.add(OpKind::MatMul, op->inputs(), attrs, {op}));
   rewriter.replace(op, result);
   return true;

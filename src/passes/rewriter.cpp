@@ -114,7 +114,8 @@ void Rewriter::erase_if_unused(Operation* op) {
   while (!pending.empty()) {
     Operation* dead = pending.back();
     pending.pop_back();
-    bool used = false;
+    // A state goes together with what writes it: eliminate-dead-code removes both.
+    bool used = dead->kind() == OpKind::ReadState;
     for (const Tensor* output : dead->outputs()) used = used || !graph_.is_unused(output);
     if (used) continue;
     const std::vector<Tensor*> inputs = dead->inputs();

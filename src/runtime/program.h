@@ -108,8 +108,9 @@ class StepContext final : public KernelContext {
  public:
   StepContext(Program& program, const Operation& op, Attrs attributes);
 
-  // Points the views at this run's memory. Where a shape depends on data it infers the results:
-  // allocates those of dynamic shape and compares the others with what preparation assumed.
+  // Points the views at this run's memory. Where a shape depends on data, or a list of axes or
+  // sizes is computed, it infers the results: allocates those of dynamic shape and compares the
+  // others with what preparation assumed.
   Status begin();
   const Attrs& attributes() const { return attrs_; }
   // Hands results of dynamic shape to their tensors.
@@ -124,6 +125,7 @@ class StepContext final : public KernelContext {
  private:
   Status infer_results();
   Status check_planned(size_t i, const TensorType& type) const;
+  bool has_computed_list() const;
 
   Program& program_;
   std::vector<std::unique_ptr<GraphRunner>> bodies_;
@@ -131,6 +133,7 @@ class StepContext final : public KernelContext {
   std::vector<bool> given_;                  // by set_output
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<Buffer> buffers_;
+  bool has_computed_list_ = false;
 };
 
 }  // namespace ec

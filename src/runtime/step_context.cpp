@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "ops/infer.h"
@@ -22,10 +23,21 @@ StepContext::StepContext(Program& program, const Operation& op, Attrs attributes
   options.editor = nullptr;
   for (const auto& body : op.bodies())
     bodies_.push_back(std::make_unique<GraphRunner>(*body, options, program.pool));
+  has_computed_list_ = op.bodies().empty() && has_computed_list();
+}
+
+// Lists that only the run knows (axes, pads, sizes) are what inference checks and kernels rely on.
+bool StepContext::has_computed_list() const {
+  if (op_.def().traits.elementwise) return false;
+  return std::any_of(op_.inputs().begin(), op_.inputs().end(), [&](const Tensor* tensor) {
+    if (tensor == nullptr || !is_integer(tensor->dtype()) || tensor->type().quant) return false;
+    const TensorState& state = program_.state(tensor);
+    return !state.known && state.is_static && state.shape.size() <= 1;
+  });
 }
 
 Status StepContext::begin() {
-  bool dynamic = false;
+  bool dynamic = has_computed_list_;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor* tensor = op_.input(i);
     if (tensor == nullptr) continue;

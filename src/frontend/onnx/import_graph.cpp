@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/input_shapes.h"
 #include "frontend/limits.h"
@@ -209,7 +210,13 @@ void Importer::add_outputs(const Graph& graph, Scope& scope) {
   if (stopped_) return;  // what is missing was not looked at
   if (graph.outputs.empty() && errors_ == 0)
     report(Error(Code::CorruptFile, "the graph has no outputs").hint("export the model again"));
+  std::set<std::string_view> names;
   for (const ValueInfo& output : graph.outputs) {
+    if (!names.insert(output.name).second) {
+      report(Error(Code::DuplicateName, "two outputs of the graph are called " + shown(output.name))
+                 .hint("export the model again with a name for each output"));
+      continue;
+    }
     const Binding binding = resolve(scope, output.name, Location());
     if (binding.is(Binding::Kind::Tensor)) {
       scope.graph().add_output(std::string(output.name), binding.tensor);

@@ -1,5 +1,6 @@
 // Subgraphs: inputs, operators in order, outputs; the main one and those that operators call.
 #include <algorithm>
+#include <set>
 
 #include "frontend/default_sizes.h"
 #include "frontend/input_shapes.h"
@@ -119,6 +120,7 @@ void Importer::add_outputs(Scope& scope) {
   if (size_of(scope.source.outputs()) == 0 && errors_ == 0)
     report(Error(Code::CorruptFile, "the model has no outputs").hint("convert the model again"));
   const SignatureDef* signature = main_signature();
+  std::set<std::string> names;
   for (uint32_t i = 0; i < size_of(scope.source.outputs()); ++i) {
     const int32_t index = scope.source.outputs()->Get(i);
     ec::Tensor* tensor = value(scope, index, Location());
@@ -132,6 +134,8 @@ void Importer::add_outputs(Scope& scope) {
     if (signature != nullptr) name = signature_name(signature->outputs(), index);
     if (name.empty()) name = source_name(scope.tensor(index));
     if (name.empty()) name = "output" + std::to_string(i);
+    // A tensor may be listed twice; sessions tell outputs apart by their names.
+    if (!names.insert(name).second) names.insert(name += "_output" + std::to_string(i));
     scope.graph.add_output(std::move(name), tensor);
   }
 }

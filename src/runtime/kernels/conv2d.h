@@ -24,7 +24,8 @@ struct Conv2dShape {
   int64_t in_d = 1, out_d = 1;
   int64_t kernel_d = 1, stride_d = 1, dilation_d = 1, pad_front = 0;
 
-  bool is_volume() const { return in_d != 1 || out_d != 1 || kernel_d != 1; }
+  // A plane of padding in front of a single one makes a volume, too.
+  bool is_volume() const { return in_d != 1 || out_d != 1 || kernel_d != 1 || pad_front != 0; }
   int64_t out_pixels() const { return batch * out_d * out_h * out_w; }
 };
 

@@ -32,7 +32,7 @@ Status shape(OpEmitter& e) {
 Status fill(OpEmitter& e) {
   const ec::Tensor* value = e.op().input(1);
   if (!value->is_constant()) {
-    e.node("Expand", {e.in(1), e.in(0)}, e.outputs());
+    e.node("Expand", {e.scalar_in(1), e.in(0)}, e.outputs());
     return {};
   }
   const DataTypeInfo& info = *find_data_type(dtype_name(value->dtype()));

@@ -1,4 +1,5 @@
 // Element by element: arithmetic, comparison, activations, conversion.
+#include <algorithm>
 #include <cmath>
 
 #include "writer/tflite/emitter.h"
@@ -130,7 +131,8 @@ Status emit_clip(OpEmitter& e) {
   if (type.quant != e.op().output()->type().quant)
     return e.fail("bounds between numbers with other quantisation parameters");
   for (size_t i = 1; i < 3; ++i)
-    if (e.has(i) && (!e.input(i).shape() || e.input(i).shape()->rank() > e.rank()))
+    if (e.has(i) &&
+        (e.input(i).type().num_elements() != 1 || e.input(i).shape()->rank() > e.rank()))
       return e.fail("a bound with more dimensions than the result");
   const bool has_low = e.has(1) && low != -HUGE_VAL;
   const bool has_high = e.has(2) && high != HUGE_VAL;
@@ -185,15 +187,30 @@ Status emit_cast(OpEmitter& e) {
   return {};
 }
 
+bool holds(const ec::Tensor& operand, const auto& numbers) {
+  if (!operand.is_constant() || operand.type().num_elements() != std::ssize(numbers)) return false;
+  return std::ranges::equal(constant_values(operand), numbers);
+}
+
+// The format has the parameters of the stored tensor alone; operands may only repeat them.
+bool has_other_parameters(const OpEmitter& e, const QuantParams& params) {
+  return (e.has(1) && !holds(e.input(1), params.scales)) ||
+         (e.has(2) && !holds(e.input(2), params.zero_points));
+}
+
 Status emit_quantize(OpEmitter& e) {
-  if (!e.op().output()->type().quant) return e.fail("the scale is not a constant");
+  const auto& params = e.op().output()->type().quant;
+  if (!params) return e.fail("the scale is not a constant");
+  if (has_other_parameters(e, *params)) return e.fail("a scale that is not the result's own");
   e.add(Op::QUANTIZE, {e.in(0)}, {e.out()},
         options(BuiltinOptions::QuantizeOptions, CreateQuantizeOptions(e.fbb())));
   return {};
 }
 
 Status emit_dequantize(OpEmitter& e) {
-  if (!e.input(0).type().quant) return e.fail("the scale is not a constant");
+  const auto& params = e.input(0).type().quant;
+  if (!params) return e.fail("the scale is not a constant");
+  if (has_other_parameters(e, *params)) return e.fail("a scale that is not the input's own");
   e.add(Op::DEQUANTIZE, {e.in(0)}, {e.out()},
         options(BuiltinOptions::DequantizeOptions, CreateDequantizeOptions(e.fbb())));
   return {};

@@ -20,9 +20,7 @@ Result<ActivationFunctionType> cell_activation(const OpEmitter& e, Activation ki
 }
 
 bool is_stored_zero(const ec::Tensor& tensor) {
-  const std::vector<int64_t> sizes = tensor.shape()->sizes();
-  std::vector<double> values(static_cast<size_t>(count_elements(sizes)));
-  load<double>(ConstView{tensor.dtype(), sizes, tensor.data().bytes().data()}, values);
+  const std::vector<double> values = constant_values(tensor);
   const double zero = tensor.type().quant ? tensor.type().quant->zero_points[0] : 0;
   return std::all_of(values.begin(), values.end(), [zero](double v) { return v == zero; });
 }

@@ -13,6 +13,13 @@ std::optional<std::vector<int64_t>> int_values(const ec::Tensor* tensor) {
   return values;
 }
 
+std::vector<double> constant_values(const ec::Tensor& tensor) {
+  const std::vector<int64_t> sizes = tensor.shape()->sizes();
+  std::vector<double> values(static_cast<size_t>(count_elements(sizes)));
+  load<double>(ConstView{tensor.dtype(), sizes, tensor.data().bytes().data()}, values);
+  return values;
+}
+
 std::optional<double> scalar_value(const ec::Tensor* tensor) {
   if (tensor == nullptr || !tensor->is_constant() || tensor->type().num_elements() != 1)
     return std::nullopt;

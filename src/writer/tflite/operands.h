@@ -10,6 +10,8 @@ namespace ec::tflite {
 
 // Elements of an integer constant; nothing when the tensor is absent or computed.
 std::optional<std::vector<int64_t>> int_values(const ec::Tensor* tensor);
+// The elements of a constant.
+std::vector<double> constant_values(const ec::Tensor& tensor);
 // The number when the tensor is a constant of one element.
 std::optional<double> scalar_value(const ec::Tensor* tensor);
 inline int64_t positive_axis(int64_t axis, size_t rank) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "ops/value.h"
 #include "passes/inline_body.h"
 #include "passes/replacement.h"
@@ -82,7 +83,8 @@ Result<bool> carry_grown_results(Rewriter& r, Operation* op) {
   const Graph& old = *op->bodies()[0];
   if (old.outputs().size() == 1 + carried || has_quant(op)) return false;
   for (size_t i = carried; i < op->outputs().size(); ++i)
-    if (!op->output(i)->type().is_static()) return false;
+    if (!op->output(i)->type().is_static() || !fits_table(op->output(i)->shape()->sizes()))
+      return false;
   Body body(op, old.name());
   std::vector<Tensor*> arguments{body.iteration, body.condition}, wholes, inputs{op->input(0)};
   inputs.push_back(op->input(1));
@@ -128,7 +130,9 @@ class ScanLoop {
     const auto is_static = [](const Tensor* t) { return t != nullptr && t->type().is_static(); };
     return op->attrs_as<ScanAttrs>().num_scan_inputs > 0 && !has_quant(op) &&
            std::ranges::all_of(op->inputs(), is_static) &&
-           std::ranges::all_of(op->outputs(), is_static);
+           std::ranges::all_of(op->outputs(), [&](const Tensor* t) {
+             return is_static(t) && fits_table(t->shape()->sizes());
+           });
   }
 
   Result<bool> replace() {

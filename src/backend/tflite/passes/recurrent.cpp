@@ -2,6 +2,7 @@
 // and the gates for each step. TFLite's own recurrent operators keep their state from one run to
 // the next, which the models here do not mean.
 #include "backend/tflite/passes/rules.h"
+#include "backend/tflite/passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {
@@ -174,7 +175,8 @@ Result<bool> unroll(Rewriter& r, Operation* op) {
   sizes.batch = (*x_shape)[attrs.batch_first ? 0 : 1];
   sizes.gates = op->kind() == OpKind::Lstm ? 4 : op->kind() == OpKind::Gru ? 3 : 1;
   sizes.hidden = (*w_shape)[1] / sizes.gates;
-  if (sizes.time < 1 || sizes.time > kMaxSteps) return false;
+  if (sizes.time < 1 || sizes.time > kMaxSteps || !fits_table(sizes.batch, sizes.hidden))
+    return false;
   Replacement p(r, op);
   Tensor* x = attrs.batch_first ? p.transpose(op->input(kX), {1, 0, 2}) : op->input(kX);
   std::vector<Tensor*> sequences, last, cells;

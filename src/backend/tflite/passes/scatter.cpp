@@ -97,7 +97,8 @@ Result<bool> expand_scatter_nd(Rewriter& r, Operation* op) {
   const auto shape = static_shape(op->input(0)), index = static_shape(op->input(1)),
              updates = static_shape(op->input(2));
   if (!is_plain(op) || !shape || !index || !updates || index->empty()) return false;
-  if (!has_kernel(op->output()->dtype())) return false;
+  if (!has_kernel(op->output()->dtype()) || !fits_table(*shape) || !fits_table(*updates))
+    return false;
   const auto row = static_cast<size_t>(index->back());
   const bool is_ready = reduction == Reduction::Add && op->input(1)->dtype() == DType::I32;
   const std::vector<int64_t> sizes(shape->begin(), shape->begin() + static_cast<int64_t>(row));
