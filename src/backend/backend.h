@@ -137,7 +137,10 @@ class Target {
   virtual Result<std::vector<EmittedModel>> emit(std::span<const ModelJob> jobs,
                                                  std::span<const PlacedModel> placed,
                                                  DiagnosticSink& sink) const = 0;
-  // The files as graphs, which run one after the other compute what the model computes.
+  // The graph that the files hold, where the back end changed the job's graph behind the phases
+  // (its precision); null: the job's own.
+  virtual const Graph* written_graph(const PlacedModel&) const { return nullptr; }
+  // The files as graphs, which run one after the other compute what that graph computes.
   virtual Result<std::vector<std::unique_ptr<Graph>>> read_back(
       const ModelJob& job, const PlacedModel& placed, const EmittedModel& emitted) const = 0;
 };

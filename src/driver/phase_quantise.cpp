@@ -152,11 +152,12 @@ Status quantise_model(const Compilation& c, CompiledModel& model) {
                                     model.strategy->uses_recorded_parameters;
     if (rounds_activations && c.options().text("passes").empty())
       EC_CHECK_OK(run_passes(c, model, "quantise", "before-quantising"));
-    const bool simulated = format != nullptr && format->simulates_integers;
+    const bool as_format = format != nullptr && format->simulates_integers;
+    const bool simulated = as_format || c.target()->integer_rules()->simulated;
     EC_CHECK_OK(run_strategy(
         c, model, simulated ? quantize::GraphForm::Simulated : quantize::GraphForm::Integer));
     // Whatever the passes before were: this is the form that the file has.
-    if (simulated) {
+    if (as_format) {
       PassContext context;
       context.sink = &c.sink();
       EC_CHECK_OK(PassManager({}, c.registry().passes())

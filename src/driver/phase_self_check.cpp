@@ -30,7 +30,9 @@ Status check_model(const Compilation& c, CompiledModel& model) {
   model.read_back = std::move(*graphs);
   Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph))));
   const BudgetScope scope(budget);
-  Result<SelfCheck> check = check_same_results(*model.graph, model.read_back);
+  const Graph* written = c.target()->written_graph(*model.placed);
+  Result<SelfCheck> check =
+      check_same_results(written != nullptr ? *written : *model.graph, model.read_back);
   if (!check) return std::move(check).error().file(file);
   model.report.self_check = std::move(*check);
   return {};

@@ -93,6 +93,8 @@ struct TargetSpec {
   bool float_norms = false;
   // The device computes on integers only: a float model has no use for it.
   bool integers_only = false;
+  // Files hold float operations between quantize and dequantize, not operations on integers.
+  bool simulated = false;
   // What the device's interface has unless asked otherwise: "float", "int8" or "uint8".
   std::string_view io_type = "float";
   OpRule (*describe)(const Operation& op, Width width) = nullptr;

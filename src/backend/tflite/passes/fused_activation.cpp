@@ -42,16 +42,8 @@ template <class A>
 Result<bool> split_activation(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<A>();
   const bool residual = op->kind() == OpKind::Conv && op->input(3) != nullptr;
-  if (has_quant(op)) return false;
   if (!residual && fused_clamp(attrs.activation, attrs.act_alpha, attrs.act_beta)) return false;
-  Replacement p(r, op);
-  Attrs plain = op->attrs();
-  const FusedActivation taken = take_activation<A>(plain);
-  std::vector<Tensor*> inputs = op->inputs();
-  if (residual) inputs.resize(3);
-  Tensor* y = p.op(op->kind(), std::move(inputs), std::move(plain));
-  if (residual) y = p.add(y, op->input(3));
-  return p.replace(activated(p, y, taken));
+  return split_fused(r, op);
 }
 
 constexpr RewriteRule kRules[] = {

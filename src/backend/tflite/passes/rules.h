@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "backend/tflite/formulas.h"
 #include "passes/rewriter.h"
 
 namespace ec::passes {
@@ -13,8 +14,5 @@ extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic,
     kTfliteConvTranspose, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
     kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
     kTfliteSignal, kTfliteSpectrum, kTflitePublished, kTfliteLoops, kTfliteChannelsLast;
-
-// Before the rules: operations on floats of other widths become operations on f32.
-Status compute_in_single_precision(Rewriter& rewriter);
 
 }  // namespace ec::passes

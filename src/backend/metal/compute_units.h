@@ -1,0 +1,14 @@
+// Which compute unit Core ML is predicted to choose for an operation. Nothing but a device of the
+// right system decides; the rules are those that Apple and others have published or measured.
+#pragma once
+
+#include "backend/metal/options.h"
+#include "ir/graph.h"
+#include "report/placement.h"
+
+namespace ec::metal {
+
+// Fills placement, status ("predicted: Neural Engine"), reason and fix of an operation's row.
+void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row);
+
+}  // namespace ec::metal

@@ -1,0 +1,188 @@
+#include "backend/metal/half_precision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "backend/tflite/formulas.h"
+#include "ops/attrs.h"
+#include "ops/op_def.h"
+#include "passes/match.h"
+#include "passes/rewriter.h"
+#include "support/small_float.h"
+
+namespace ec::metal {
+namespace {
+
+constexpr float kLargestHalf = 65504.0f;
+// Numbers that stand for infinity.
+constexpr float kInfinite = 1e38f;
+
+bool is_single(const Tensor* tensor) {
+  return tensor != nullptr && tensor->dtype() == DType::F32 && !tensor->type().quant;
+}
+
+// Operands that say how to compute, in single precision whatever the values are.
+bool is_parameter(const Operation& op, size_t i) { return op.kind() == OpKind::Resize && i > 0; }
+
+// Why a constant cannot be one of half precision; empty: it can.
+std::string fault_of(const Tensor* constant) {
+  const auto values = constant->values<float>();
+  for (const float value : values) {
+    const float size = std::abs(value);
+    if (size > kLargestHalf && size < kInfinite)
+      return "a constant of " + std::to_string(value) + " is beyond half precision";
+  }
+  // One tiny number is there to keep a divisor from zero.
+  if (values.size() == 1 && values[0] != 0 && half_to_float(float_to_half(values[0])) == 0)
+    return "a constant of " + std::to_string(values[0]) + " is zero in half precision";
+  return {};
+}
+
+class HalfPrecision {
+ public:
+  HalfPrecision(Graph& graph, const HalfPrecisionOptions& options)
+      : graph_(graph), options_(options) {}
+
+  Result<std::vector<KeptSingle>> run() {
+    for (Operation* op : graph_.topological()) {
+      if (computes_on_half(*op))
+        EC_CHECK_OK(convert(*op));
+      else
+        EC_CHECK_OK(connect(*op));
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      if (!halves_.contains(graph_.outputs()[i])) continue;
+      EC_TRY(Tensor * single, single_of(graph_.outputs()[i]));
+      graph_.set_output(i, single);
+    }
+    PassContext context;
+    Rewriter rewriter(graph_, context);
+    for (auto id = static_cast<uint32_t>(graph_.operation_id_bound()); id-- > 0;)
+      if (Operation* op = graph_.operation(id)) rewriter.erase_if_unused(op);
+    return std::move(kept_);
+  }
+
+ private:
+  // Operations without floats are neither.
+  bool computes_on_half(const Operation& op) {
+    const bool any =
+        std::ranges::any_of(op.outputs(), is_single) || std::ranges::any_of(op.inputs(), is_single);
+    if (!any || !op.bodies().empty() || op.kind() == OpKind::Custom) return false;
+    std::string reason = reason_to_keep(op);
+    if (reason.empty()) return true;
+    kept_.push_back(
+        {std::string(op.location().name()), std::string(op_name(op.kind())), std::move(reason)});
+    return false;
+  }
+
+  std::string reason_to_keep(const Operation& op) const {
+    switch (op.kind()) {
+      case OpKind::Lstm:
+        if (!options_.half_recurrent) return "recurrent layers take half precision from iOS 17 on";
+        break;
+      case OpKind::Range:
+      case OpKind::ReadState:
+      case OpKind::WriteState:
+        return "it has no form in half precision";
+      default:
+        break;
+    }
+    for (size_t i = 0; i < op.inputs().size(); ++i) {
+      const Tensor* input = op.input(i);
+      if (!is_single(input) || !input->is_constant() || is_parameter(op, i)) continue;
+      if (std::string fault = fault_of(input); !fault.empty()) return fault;
+    }
+    return {};
+  }
+
+  // The value in half precision: computed so, converted, or a constant.
+  Result<Tensor*> half_of(Tensor* tensor) {
+    if (const auto found = halves_.find(tensor); found != halves_.end()) return found->second;
+    Tensor* half = nullptr;
+    if (tensor->is_constant()) {
+      std::vector<uint16_t> bits;
+      for (const float value : tensor->values<float>()) bits.push_back(float_to_half(value));
+      half = graph_.add_constant(tensor->name(), TensorType(DType::F16, *tensor->shape()),
+                                 Blob::copy_of(std::span<const uint16_t>(bits)));
+    } else {
+      EC_TRY(half, graph_.add_single(OpKind::Cast, {tensor}, CastAttrs{.to = DType::F16}));
+    }
+    halves_.emplace(tensor, half);
+    if (!tensor->is_constant()) singles_.emplace(tensor, tensor);
+    return half;
+  }
+
+  Result<Tensor*> single_of(Tensor* tensor) {
+    if (const auto found = singles_.find(tensor); found != singles_.end()) return found->second;
+    EC_TRY(Tensor * single,
+           graph_.add_single(OpKind::Cast, {halves_.at(tensor)}, CastAttrs{.to = DType::F32}));
+    singles_.emplace(tensor, single);
+    return single;
+  }
+
+  static void retype(Attrs& attrs, OpKind kind) {
+    if (kind == OpKind::Cast && attrs.as<CastAttrs>().to == DType::F32)
+      attrs.edit<CastAttrs>().to = DType::F16;
+    if (kind == OpKind::Dequantize) attrs.edit<DequantizeAttrs>().dtype = DType::F16;
+    if (kind == OpKind::EyeLike) attrs.edit<EyeLikeAttrs>().dtype = DType::F16;
+  }
+
+  Status convert(Operation& op) {
+    std::vector<Tensor*> inputs;
+    for (size_t i = 0; i < op.inputs().size(); ++i) {
+      Tensor* input = op.input(i);
+      if (is_single(input) && !is_parameter(op, i)) {
+        EC_TRY(input, half_of(input));
+      }
+      inputs.push_back(input);
+    }
+    OpSpec spec;
+    spec.attrs = op.attrs();
+    retype(spec.attrs, op.kind());
+    spec.location = op.location();
+    spec.num_outputs = op.outputs().size();
+    EC_TRY(Operation * half, graph_.add(op.kind(), std::move(inputs), std::move(spec)));
+    for (size_t i = 0; i < op.outputs().size(); ++i) {
+      Tensor *old = op.output(i), *fresh = half->output(i);
+      // What is no float is the same value; floats are read through a cast where f32 is wanted.
+      if (old->dtype() == fresh->dtype())
+        graph_.replace_all_uses(old, fresh);
+      else
+        halves_.emplace(old, fresh);
+    }
+    return {};
+  }
+
+  // An operation that stays reads single precision.
+  Status connect(Operation& op) {
+    for (size_t i = 0; i < op.inputs().size(); ++i) {
+      Tensor* input = op.input(i);
+      if (!is_single(input) || input->is_constant() || !halves_.contains(input)) continue;
+      EC_TRY(Tensor * single, single_of(input));
+      graph_.set_operand(&op, i, single);
+    }
+    return {};
+  }
+
+  Graph& graph_;
+  const HalfPrecisionOptions& options_;
+  // By the tensor of the graph before; looked up, never iterated.
+  std::unordered_map<const Tensor*, Tensor*> halves_, singles_;
+  std::vector<KeptSingle> kept_;
+};
+
+}  // namespace
+
+Result<std::vector<KeptSingle>> give_half_precision(Graph& graph,
+                                                    const HalfPrecisionOptions& options) {
+  return HalfPrecision(graph, options).run();
+}
+
+Status give_single_precision(Graph& graph) {
+  PassContext context;
+  Rewriter rewriter(graph, context);
+  return passes::compute_in_single_precision(rewriter);
+}
+
+}  // namespace ec::metal

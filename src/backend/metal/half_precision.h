@@ -1,0 +1,29 @@
+// Half precision: the last step before a package is written. Operations on f32 compute on f16, with
+// casts where the two meet; inputs and outputs keep their types.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "support/result.h"
+
+namespace ec::metal {
+
+struct HalfPrecisionOptions {
+  bool half_recurrent = false;  // recurrent layers take f16, from iOS 17 on
+};
+
+// An operation that stays in f32.
+struct KeptSingle {
+  std::string name, op;
+  std::string reason;
+};
+
+Result<std::vector<KeptSingle>> give_half_precision(Graph& graph,
+                                                    const HalfPrecisionOptions& options);
+
+// For comparisons: what computes on f16 computes on f32, with the constants that it has.
+Status give_single_precision(Graph& graph);
+
+}  // namespace ec::metal

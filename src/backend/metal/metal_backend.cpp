@@ -1,0 +1,112 @@
+#include "backend/metal/metal_backend.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "backend/metal/half_precision.h"
+#include "backend/metal/options.h"
+#include "backend/metal/package.h"
+#include "backend/metal/passes/legalise.h"
+#include "backend/metal/place.h"
+#include "backend/tflite/exports.h"
+#include "ops/op_def.h"
+
+namespace ec {
+namespace {
+
+constexpr FileKind kFiles[] = {{".mlpackage", "Core ML package with an ML Program", true}};
+constexpr const PassInfo* kPasses[] = {&passes::kLegaliseMilPass};
+
+constexpr NamedPipeline kPipelines[] = {
+    {"to-metal", "From the optimised graph to the form of Core ML's programs.",
+     // Programs have channels first; inputs and outputs keep the order that the model gives them.
+     "layout{to=nchw},canonicalise,"
+     "legalise-mil," EC_AFTER_LEGALISING},
+    {"metal", "What Core ML packages are written from.", "optimize,to-metal"},
+};
+
+const metal::PlacedPackage& package_of(const PlacedModel& placed) {
+  return *static_cast<const metal::PlacedPackage*>(placed.state.get());
+}
+
+class MetalTarget : public Target {
+ public:
+  explicit MetalTarget(metal::TargetOptions options) : options_(std::move(options)) {}
+
+  const Backend& backend() const override { return metal_backend(); }
+  // The Neural Engine takes fixed sizes alone.
+  bool needs_fixed_sizes() const override { return true; }
+  TargetPipelines pipelines(const PipelineRequest&) const override {
+    return {"optimize", "to-metal"};
+  }
+
+  Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,
+                                         DiagnosticSink&) const override {
+    std::vector<PlacedModel> placed;
+    for (const ModelJob& job : jobs) {
+      EC_TRY(PlacedModel model, metal::place_model(job, options_));
+      placed.push_back(std::move(model));
+    }
+    return placed;
+  }
+
+  Result<std::vector<EmittedModel>> emit(std::span<const ModelJob> jobs,
+                                         std::span<const PlacedModel> placed,
+                                         DiagnosticSink& sink) const override {
+    std::vector<EmittedModel> emitted;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const metal::PlacedPackage& package = package_of(placed[i]);
+      for (const Diagnostic& problem : package.problems) sink.report(problem);
+      if (!package.program) return sink.first_error();
+      EmittedModel model;
+      model.directory = jobs[i].output;
+      model.files = metal::package_files(*package.program, jobs[i].output);
+      model.operators = package.program->summary.operators;
+      model.num_operators = package.program->summary.num_operators;
+      emitted.push_back(std::move(model));
+    }
+    return emitted;
+  }
+
+  const Graph* written_graph(const PlacedModel& placed) const override {
+    return package_of(placed).compared.get();
+  }
+
+  Result<std::vector<std::unique_ptr<Graph>>> read_back(
+      const ModelJob&, const PlacedModel&, const EmittedModel& emitted) const override {
+    return metal::read_package(emitted.files);
+  }
+
+ private:
+  metal::TargetOptions options_;
+};
+
+class MetalBackend : public Backend {
+ public:
+  const BackendInfo& info() const override {
+    static const BackendInfo kInfo{.name = "metal",
+                                   .summary = "Apple Core ML: Neural Engine, GPU, CPU",
+                                   .files = kFiles,
+                                   .options = metal::option_table(),
+                                   .passes = kPasses,
+                                   .pipelines = kPipelines};
+    return kInfo;
+  }
+
+  Result<std::unique_ptr<Target>> configure(std::string_view variant,
+                                            const Options& options) const override {
+    EC_CHECK_OK(refuse_variant(variant));
+    EC_TRY(metal::TargetOptions values, metal::target_options(options));
+    return std::unique_ptr<Target>(std::make_unique<MetalTarget>(std::move(values)));
+  }
+};
+
+}  // namespace
+
+const Backend& metal_backend() {
+  static const MetalBackend kBackend;
+  return kBackend;
+}
+
+}  // namespace ec

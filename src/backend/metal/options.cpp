@@ -1,0 +1,91 @@
+#include "backend/metal/options.h"
+
+#include "support/input_file.h"
+#include "support/strings.h"
+#include "writer/coreml/coreml.h"
+
+namespace ec::metal {
+namespace {
+
+constexpr OptionDef kOptions[] = {
+    {.name = "deployment-target",
+     .type = OptionType::Choice,
+     .argument = "SYSTEM",
+     .help = "oldest system that must take the package; auto: the oldest one that has all that the "
+             "model needs",
+     .default_value = "auto",
+     .choices = "auto|ios16|ios17|ios18|ios26|macos13|macos14|macos15|macos26",
+     .verbs = kPlacesModel},
+    {.name = "precision",
+     .type = OptionType::Choice,
+     .argument = "TYPE",
+     .help = "type of the program's floats; the Neural Engine computes in fp16 alone",
+     .default_value = "fp16",
+     .choices = "fp16|fp32",
+     .verbs = kPlacesModel},
+    {.name = "compute-units",
+     .type = OptionType::Choice,
+     .argument = "UNITS",
+     .help = "units that the application will allow, for the prediction of where operations run; "
+             "a package cannot ask for units itself",
+     .default_value = "all",
+     .choices = "all|cpu_and_ne|cpu_and_gpu|cpu_only",
+     .verbs = kPlacesModel},
+    {.name = "class-labels",
+     .type = OptionType::File,
+     .argument = "FILE",
+     .help = "names of the classes, one on each line: the package becomes a classifier",
+     .verbs = kPlacesModel},
+};
+
+struct SystemRow {
+  std::string_view name;
+  int version;
+};
+constexpr SystemRow kSystems[] = {{"ios16", kCoremlIos16}, {"macos13", kCoremlIos16},
+                                  {"ios17", kCoremlIos17}, {"macos14", kCoremlIos17},
+                                  {"ios18", kCoremlIos18}, {"macos15", kCoremlIos18},
+                                  {"ios26", kCoremlIos26}, {"macos26", kCoremlIos26}};
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  constexpr size_t kMostLabels = 1 << 20;
+  EC_TRY(const Blob file, read_file(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
+  std::vector<std::string> labels;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) labels.emplace_back(line);
+    if (labels.size() > kMostLabels) break;
+    at = end + 1;
+  }
+  if (labels.empty() || labels.size() > kMostLabels)
+    return Error(Code::Usage, "'" + printable(path, 100) + "' holds no list of class names")
+        .hint("give a text file with one name on each line");
+  return labels;
+}
+
+}  // namespace
+
+std::span<const OptionDef> option_table() { return kOptions; }
+
+Result<TargetOptions> target_options(const Options& options) {
+  TargetOptions values;
+  const std::string& system = options.text("deployment-target");
+  for (const SystemRow& row : kSystems)
+    if (row.name == system) values.lowest_version = values.highest_version = row.version;
+  values.half_precision = options.text("precision") != "fp32";
+  const std::string& units = options.text("compute-units");
+  if (!units.empty()) values.units_name = units;
+  if (units == "cpu_and_ne") values.units = ComputeUnits::CpuAndNeuralEngine;
+  if (units == "cpu_and_gpu") values.units = ComputeUnits::CpuAndGpu;
+  if (units == "cpu_only") values.units = ComputeUnits::CpuOnly;
+  if (!options.text("class-labels").empty()) {
+    EC_TRY(values.labels, read_labels(options.text("class-labels")));
+  }
+  return values;
+}
+
+}  // namespace ec::metal

@@ -1,0 +1,31 @@
+// The options of the back end, as its parts read them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "edgecompiler/options.h"
+#include "options/option_def.h"
+#include "support/result.h"
+
+namespace ec::metal {
+
+enum class ComputeUnits : uint8_t { All, CpuAndNeuralEngine, CpuAndGpu, CpuOnly };
+
+struct TargetOptions {
+  // Versions of the specification; the lowest one that serves is written.
+  int lowest_version = 7, highest_version = 10;
+  bool half_precision = true;
+  ComputeUnits units = ComputeUnits::All;
+  std::vector<std::string> labels;
+  std::string description, author, license, version;
+  std::string units_name = "all";
+  bool emit_swift = false;
+};
+
+std::span<const OptionDef> option_table();
+// NotFound and others: the file of labels cannot be read.
+Result<TargetOptions> target_options(const Options& options);
+
+}  // namespace ec::metal

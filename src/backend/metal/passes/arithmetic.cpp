@@ -1,0 +1,109 @@
+// Arithmetic that programs lack.
+#include <cmath>
+
+#include "backend/metal/passes/rules.h"
+#include "passes/replacement.h"
+
+namespace ec::passes {
+namespace {
+
+// Programs round quotients of integers down; the graph rounds them towards zero.
+Result<bool> expand_integer_division(Rewriter& r, Operation* op) {
+  const DType dtype = op->output()->dtype();
+  if (!is_plain(op) || !is_integer(dtype)) return false;
+  Replacement p(r, op);
+  Tensor *a = op->input(0), *b = op->input(1);
+  const auto divisor = int_values(b), dividend = int_values(a);
+  const auto positive = [](const std::optional<std::vector<int64_t>>& values) {
+    if (!values) return false;
+    for (const int64_t value : *values)
+      if (value < 0) return false;
+    return true;
+  };
+  // Sizes are the integers that graphs divide.
+  if (positive(divisor) && (positive(dividend) || a->dim_values()))
+    return p.replace(p.op(OpKind::FloorDiv, {a, b}));
+  Tensor* size = p.op(OpKind::FloorDiv, {p.unary(OpKind::Abs, a), p.unary(OpKind::Abs, b)});
+  Tensor* sign = p.op(OpKind::Mul, {p.unary(OpKind::Sign, a), p.unary(OpKind::Sign, b)});
+  return p.replace(p.mul(sign, size));
+}
+
+// The angle by the quotient, moved into the half plane that the signs tell.
+Result<bool> expand_atan2(Rewriter& r, Operation* op) {
+  if (!is_plain(op) || !is_float(op->output()->dtype())) return false;
+  constexpr double kPi = 3.14159265358979323846;
+  Replacement p(r, op);
+  Tensor *y = op->input(0), *x = op->input(1);
+  Tensor* zero_x = p.op(OpKind::Equal, {x, p.number(x, 0)});
+  Tensor* safe = p.op(OpKind::Where, {zero_x, p.number(x, 1), x});
+  Tensor* angle = p.unary(OpKind::Atan, p.div(y, safe));
+  Tensor* below = p.op(OpKind::Less, {y, p.number(y, 0)});
+  Tensor* turn = p.op(OpKind::Where, {below, p.number(y, -kPi), p.number(y, kPi)});
+  Tensor* left = p.op(OpKind::Less, {x, p.number(x, 0)});
+  angle = p.op(OpKind::Where, {left, p.add(angle, turn), angle});
+  Tensor* upright = p.mul(p.unary(OpKind::Sign, y), kPi / 2);
+  return p.replace(p.op(OpKind::Where, {zero_x, upright, angle}));
+}
+
+// x - log(sum(exp(x))): the logarithm of a softmax is -inf where that rounds to zero.
+Result<bool> expand_log_softmax(Rewriter& r, Operation* op) {
+  const auto rank = rank_of(op->input(0));
+  if (!is_plain(op) || !rank) return false;
+  Replacement p(r, op);
+  Tensor* x = op->input(0);
+  const int64_t axis = positive_axis(op->attrs_as<AxisAttrs>().axis, *rank);
+  return p.replace(p.sub(x, p.reduce(OpKind::ReduceLogSumExp, x, {axis})));
+}
+
+// Comparisons and choices between truth values, as numbers.
+Result<bool> choose_numbers(Rewriter& r, Operation* op) {
+  if (op->output()->dtype() != DType::Bool) return false;
+  Replacement p(r, op);
+  Tensor *c = op->input(0), *a = op->input(1), *b = op->input(2);
+  Tensor* chosen = p.op(OpKind::And, {c, a});
+  Tensor* other = p.op(OpKind::And, {p.unary(OpKind::Not, c), b});
+  return p.replace(p.op(OpKind::Or, {chosen, other}));
+}
+
+// Programs take the shape of a choice from its branches: one of them gets the whole shape.
+Result<bool> widen_branch(Rewriter& r, Operation* op) {
+  const auto shape = static_shape(op->output());
+  Tensor *a = op->input(1), *b = op->input(2);
+  if (!shape || has_quant(op) || same_shape(a, op->output()) || same_shape(b, op->output()))
+    return false;
+  Replacement p(r, op);
+  Tensor* whole = p.op(OpKind::Expand, {a, p.ints(*shape)});
+  return p.replace(p.op(OpKind::Where, {op->input(0), whole, b}));
+}
+
+// Steps of a range that contains zero: 8 bits have a form of their own in programs, and this one
+// serves every number of bits.
+Result<bool> expand_fake_quant(Rewriter& r, Operation* op) {
+  const auto& attrs = op->attrs_as<FakeQuantAttrs>();
+  if (!is_float(op->output()->dtype()) || attrs.num_bits < 2 || attrs.num_bits > 16) return false;
+  const double lowest = attrs.narrow_range ? 1 : 0, highest = std::exp2(attrs.num_bits) - 1;
+  const double scale = (double{attrs.max} - double{attrs.min}) / (highest - lowest);
+  if (!(scale > 0)) return false;
+  const double exact = lowest - double{attrs.min} / scale;
+  const double zero = std::clamp(std::round(exact), lowest, highest);
+  Replacement p(r, op);
+  Tensor* x = op->input(0);
+  Tensor* step = p.add(p.unary(OpKind::Round, p.mul(x, 1 / scale)), zero);
+  Tensor* kept = p.op(OpKind::Clip, {step, p.number(x, lowest), p.number(x, highest)});
+  return p.replace(p.mul(p.sub(kept, zero), scale));
+}
+
+constexpr RewriteRule kRules[] = {
+    {OpKind::Div, expand_integer_division, "integer division"},
+    {OpKind::Atan2, expand_atan2, "functions"},
+    {OpKind::LogSoftmax, expand_log_softmax, "functions"},
+    {OpKind::Where, choose_numbers, "truth values"},
+    {OpKind::Where, widen_branch, "choices between numbers"},
+    {OpKind::FakeQuant, expand_fake_quant, "simulated rounding"},
+};
+
+}  // namespace
+
+const std::span<const RewriteRule> kMilArithmetic = kRules;
+
+}  // namespace ec::passes

@@ -1,0 +1,319 @@
+// Views, transposes, slices, pads, concats: elements that only move.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "writer/coreml/emitter.h"
+
+namespace ec::mil {
+namespace {
+
+// The sizes of a view: known ones, -1 for one that is open. Nothing where more are open.
+std::optional<std::vector<int64_t>> view_sizes(const std::vector<int64_t>& dims) {
+  if (std::ranges::count(dims, coreml::kUnknownSize) > 1) return std::nullopt;
+  return dims;  // kUnknownSize is the -1 of reshape
+}
+
+Status emit_view(OpEmitter& e) {
+  const ValueType type = type_of(e.op().output());
+  if (!type.variadic) {
+    if (const auto sizes = view_sizes(type.dims)) {
+      e.emit("reshape", {{"x", e.in(0)}, {"shape", e.ints(*sizes)}});
+      return {};
+    }
+  }
+  if (e.op().kind() != OpKind::Reshape)
+    return e.fail("a view with several open sizes", "fix the sizes with --input-shape");
+  if (const auto target = int_values(e.input(1)))
+    e.emit("reshape", {{"x", e.in(0)}, {"shape", e.ints(*target)}});
+  else
+    e.emit("reshape", {{"x", e.in(0)}, {"shape", e.in(1)}});
+  return {};
+}
+
+std::vector<int64_t> axes_of(const OpEmitter& e, const std::vector<int64_t>& given, size_t rank) {
+  std::vector<int64_t> axes;
+  for (const int64_t axis : given)
+    axes.push_back(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  std::ranges::sort(axes);
+  (void)e;
+  return axes;
+}
+
+Status emit_unsqueeze(OpEmitter& e) {
+  const auto axes = int_values(e.input(1));
+  if (!axes || !e.op().output()->shape()) return emit_view(e);
+  e.emit("expand_dims",
+         {{"x", e.in(0)}, {"axes", e.ints(axes_of(e, *axes, e.op().output()->shape()->rank()))}});
+  return {};
+}
+
+Status emit_squeeze(OpEmitter& e) {
+  const auto axes = e.has(1) ? int_values(e.input(1)) : std::nullopt;
+  if (!axes || axes->empty()) return emit_view(e);
+  e.emit("squeeze", {{"x", e.in(0)}, {"axes", e.ints(axes_of(e, *axes, e.rank()))}});
+  return {};
+}
+
+Status emit_transpose(OpEmitter& e) {
+  std::vector<int64_t> perm = e.attrs<TransposeAttrs>().perm;
+  if (perm.empty()) {
+    perm.resize(e.rank());
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  e.emit("transpose", {{"x", e.in(0)}, {"perm", e.ints(perm)}});
+  return {};
+}
+
+Status emit_concat(OpEmitter& e) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < e.op().inputs().size(); ++i) values.push_back(e.in(i));
+  e.emit("concat", {{"values", std::move(values)},
+                    {"axis", e.i32(e.axis(e.attrs<AxisAttrs>().axis))},
+                    {"interleave", e.flag(false)}});
+  return {};
+}
+
+Status emit_split(OpEmitter& e) {
+  const auto axis = e.axis(e.attrs<AxisAttrs>().axis);
+  std::vector<int64_t> sizes;
+  for (const Tensor* output : e.op().outputs()) {
+    const int64_t size = e.sizes(output)[static_cast<size_t>(axis)];
+    if (size == coreml::kUnknownSize)
+      return e.fail("pieces of open sizes", "fix the sizes with --input-shape");
+    sizes.push_back(size);
+  }
+  e.emit("split", {{"x", e.in(0)}, {"axis", e.i32(axis)}, {"split_sizes", e.ints(sizes)}});
+  return {};
+}
+
+// --- slices --------------------------------------------------------------------------------------
+
+struct Slices {
+  std::vector<int64_t> begin, end, stride;
+  std::vector<bool> begin_mask, end_mask;
+};
+
+// One axis of a slice. Bounds beyond the axis become "all of it" (the masks).
+void set_axis(Slices& s, size_t axis, int64_t start, int64_t end, int64_t step, int64_t size) {
+  s.stride[axis] = step;
+  const bool known = size != coreml::kUnknownSize;
+  const auto place = [&](int64_t at) { return at < 0 && known ? at + size : at; };
+  if (step > 0) {
+    start = place(start);
+    end = place(end);
+    s.begin_mask[axis] = start <= 0 && known;
+    s.end_mask[axis] = known ? end >= size : end >= std::numeric_limits<int32_t>::max();
+  } else {
+    // To before the first element: no number says so, as -1 is the last one.
+    start = place(start);
+    s.begin_mask[axis] = known && start >= size - 1;
+    const int64_t stop = end < 0 && known ? end + size : end;
+    s.end_mask[axis] = known && stop < 0;
+    end = stop;
+  }
+  s.begin[axis] = s.begin_mask[axis] ? 0 : start;
+  s.end[axis] = s.end_mask[axis] ? 0 : end;
+}
+
+bool any(const std::vector<bool>& flags) { return std::ranges::find(flags, true) != flags.end(); }
+
+void emit_slices(OpEmitter& e, const Slices& s) {
+  std::vector<Arg> args{{"x", e.in(0)}, {"begin", e.ints(s.begin)}, {"end", e.ints(s.end)}};
+  if (std::ranges::any_of(s.stride, [](int64_t step) { return step != 1; }))
+    args.emplace_back("stride", e.ints(s.stride));
+  if (any(s.begin_mask)) args.emplace_back("begin_mask", e.flags(s.begin_mask));
+  if (any(s.end_mask)) args.emplace_back("end_mask", e.flags(s.end_mask));
+  e.emit("slice_by_index", std::move(args));
+}
+
+Status emit_slice(OpEmitter& e) {
+  const auto starts = int_values(e.input(1)), ends = int_values(e.input(2));
+  if (!starts || !ends)
+    return e.fail("bounds that are computed",
+                  "export the model with constant bounds, or fix its sizes");
+  const size_t rank = e.rank();
+  std::vector<int64_t> axes(starts->size()), steps(starts->size(), 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (e.has(3)) {
+    const auto given = int_values(e.input(3));
+    if (!given) return e.fail("axes that are computed");
+    axes = *given;
+  }
+  if (e.has(4)) {
+    const auto given = int_values(e.input(4));
+    if (!given) return e.fail("steps that are computed");
+    steps = *given;
+  }
+  Slices s;
+  s.begin.assign(rank, 0);
+  s.end.assign(rank, 0);
+  s.stride.assign(rank, 1);
+  s.begin_mask.assign(rank, true);
+  s.end_mask.assign(rank, true);
+  const std::vector<int64_t> sizes = e.sizes(e.input(0));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(e.axis(axes[i]));
+    set_axis(s, axis, (*starts)[i], (*ends)[i], steps[i], sizes[axis]);
+  }
+  emit_slices(e, s);
+  return {};
+}
+
+// --- pads, repeats -------------------------------------------------------------------------------
+
+// Pads as [begin, end] of each axis.
+std::optional<std::vector<int64_t>> pads_by_axis(const OpEmitter& e) {
+  const auto pads = int_values(e.input(1));
+  if (!pads) return std::nullopt;
+  std::vector<int64_t> axes(pads->size() / 2);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (e.has(3)) {
+    const auto given = int_values(e.input(3));
+    if (!given) return std::nullopt;
+    axes = *given;
+  }
+  std::vector<int64_t> result(2 * e.rank(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(e.axis(axes[i]));
+    result[2 * axis] = (*pads)[i];
+    result[2 * axis + 1] = (*pads)[i + axes.size()];
+  }
+  return result;
+}
+
+Status emit_pad(OpEmitter& e) {
+  const auto pads = pads_by_axis(e);
+  if (!pads) return e.fail("pads that are computed", "export the model with constant pads");
+  if (std::ranges::any_of(*pads, [](int64_t pad) { return pad < 0; }))
+    return e.fail("negative pads", std::string(kPipelineHint));
+  if (!e.is_float_input()) return e.fail("pads of integers", std::string(kPipelineHint));
+  const PadMode mode = e.attrs<PadAttrs>().mode;
+  if (mode == PadMode::Wrap) return e.fail("pads that wrap around", std::string(kPipelineHint));
+  size_t first = 0;  // axes in front that are not padded are left out
+  while (first + 2 < pads->size() && (*pads)[first] == 0 && (*pads)[first + 1] == 0) first += 2;
+  double value = 0;
+  if (mode == PadMode::Constant && e.has(2)) {
+    const auto given = scalar_value(e.input(2));
+    if (!given) return e.fail("a padded value that is computed");
+    value = *given;
+  } else if (mode != PadMode::Constant && pads->size() - first > 4) {
+    return e.fail("repeating pads beyond the last two dimensions", std::string(kPipelineHint));
+  }
+  constexpr std::string_view kModes[] = {"constant", "reflect", "replicate"};
+  e.emit("pad", {{"x", e.in(0)},
+                 {"pad", e.ints(std::span(*pads).subspan(first))},
+                 {"mode", e.text(kModes[static_cast<size_t>(mode)])},
+                 {"constant_val", e.real(value)}});
+  return {};
+}
+
+Status emit_tile(OpEmitter& e) {
+  const auto repeats = int_values(e.input(1));
+  if (!repeats)
+    return e.fail("repeats that are computed", "export the model with constant repeats");
+  e.emit("tile", {{"x", e.in(0)}, {"reps", e.ints(*repeats)}});
+  return {};
+}
+
+Status emit_reverse(OpEmitter& e) {
+  std::vector<int64_t> axes;
+  for (const int64_t axis : e.attrs<ReverseAttrs>().axes) axes.push_back(e.axis(axis));
+  e.emit("reverse", {{"x", e.in(0)}, {"axes", e.ints(axes)}});
+  return {};
+}
+
+Status emit_reverse_sequence(OpEmitter& e) {
+  const auto& attrs = e.attrs<ReverseSequenceAttrs>();
+  e.emit("reverse_sequence", {{"x", e.in(0)},
+                              {"lengths", e.in(1)},
+                              {"seq_axis", e.i32(e.axis(attrs.time_axis))},
+                              {"batch_axis", e.i32(e.axis(attrs.batch_axis))}});
+  return {};
+}
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+Status emit_shape(OpEmitter& e) {
+  const auto& attrs = e.attrs<ShapeAttrs>();
+  const auto rank = static_cast<int64_t>(e.rank());
+  const auto bound = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t begin = bound(attrs.start), end = bound(attrs.end);
+  if (begin == 0 && end == rank) {
+    e.emit("shape", {{"x", e.in(0)}});
+    return {};
+  }
+  const std::string all =
+      e.step("shape", {{"x", e.in(0)}}, ValueType::tensor(DataType::Int32, {rank}));
+  e.emit("slice_by_size",
+         {{"x", all}, {"begin", e.ints({begin})}, {"size", e.ints({end - begin})}});
+  return {};
+}
+
+Status emit_size(OpEmitter& e) {
+  const std::string all =
+      e.step("shape", {{"x", e.in(0)}},
+             ValueType::tensor(DataType::Int32, {static_cast<int64_t>(e.rank())}));
+  e.emit("reduce_prod", {{"x", all}, {"keep_dims", e.flag(false)}});
+  return {};
+}
+
+Status emit_range(OpEmitter& e) {
+  e.emit("range_1d", {{"start", e.in(0)}, {"end", e.in(1)}, {"step", e.in(2)}});
+  return {};
+}
+
+Status emit_fill(OpEmitter& e) {
+  const auto value = scalar_value(e.input(1));
+  if (!value) return e.fail("a value that is computed", std::string(kPipelineHint));
+  const DataType type = type_of(e.op().output()).element;
+  std::string number = type == DataType::Bool    ? e.flag(*value != 0)
+                       : type == DataType::Int32 ? e.i32(static_cast<int64_t>(*value))
+                                                 : e.real(*value, type);
+  e.emit("fill", {{"shape", e.in(0)}, {"value", std::move(number)}});
+  return {};
+}
+
+// --- bands ---------------------------------------------------------------------------------------
+
+Status emit_trilu(OpEmitter& e) {
+  const auto offset = e.has(1) ? scalar_value(e.input(1)) : std::optional<double>(0);
+  if (!offset || !e.is_float_input())
+    return e.fail("a diagonal that is computed", std::string(kPipelineHint));
+  const auto k = static_cast<int64_t>(*offset);
+  const bool upper = e.attrs<TriluAttrs>().upper;
+  // A band includes the main diagonal.
+  if (upper ? k > 0 : k < 0)
+    return e.fail("a triangle without the main diagonal", std::string(kPipelineHint));
+  e.emit("band_part",
+         {{"x", e.in(0)}, {"lower", e.i32(upper ? -k : -1)}, {"upper", e.i32(upper ? -1 : k)}});
+  return {};
+}
+
+constexpr EmitRow kRows[] = {
+    {OpKind::Reshape, emit_view},
+    {OpKind::Flatten, emit_view},
+    {OpKind::Squeeze, emit_squeeze},
+    {OpKind::Unsqueeze, emit_unsqueeze},
+    {OpKind::Transpose, emit_transpose},
+    {OpKind::Concat, emit_concat},
+    {OpKind::Split, emit_split},
+    {OpKind::Slice, emit_slice},
+    {OpKind::Pad, emit_pad},
+    {OpKind::Tile, emit_tile},
+    {OpKind::Reverse, emit_reverse},
+    {OpKind::ReverseSequence, emit_reverse_sequence},
+    {OpKind::Shape, emit_shape},
+    {OpKind::Size, emit_size},
+    {OpKind::Range, emit_range},
+    {OpKind::Fill, emit_fill},
+    {OpKind::Trilu, emit_trilu},
+};
+
+}  // namespace
+
+const std::span<const EmitRow> kEmitMovement = kRows;
+
+}  // namespace ec::mil

@@ -1,0 +1,115 @@
+// Values of 8 bits: quantize and dequantize between float operations, and weights that are stored
+// with 8 bits and unpacked when the program is compiled.
+#include <algorithm>
+
+#include "writer/coreml/emitter.h"
+
+namespace ec::mil {
+namespace {
+
+bool is_byte(DType dtype) { return dtype == DType::I8 || dtype == DType::U8; }
+
+// Scale and zero point as operands: scalars, or one for each index of an axis.
+Status check_parameters(OpEmitter& e, int64_t block_size) {
+  if (!e.has(1)) return e.fail("parameters that are part of a type", std::string(kPipelineHint));
+  if (!e.input(1)->is_constant() || (e.has(2) && !e.input(2)->is_constant()))
+    return e.fail("a scale or zero point that is computed");
+  if (block_size != 0) return e.fail("scales of blocks");
+  return {};
+}
+
+bool has_axis(const OpEmitter& e) { return e.input(1)->type().num_elements() != 1; }
+
+std::string scale_of(OpEmitter& e, DataType type) {
+  if (has_axis(e)) return e.in(1);
+  return e.real(*scalar_value(e.input(1)), type);
+}
+
+bool is_zero(const Tensor* tensor) {
+  const auto values = int_values(tensor);
+  return values && std::ranges::all_of(*values, [](int64_t v) { return v == 0; });
+}
+
+// A zero point that is there and not zero.
+std::optional<std::string> zero_point_of(OpEmitter& e) {
+  if (!e.has(2) || is_zero(e.input(2))) return std::nullopt;
+  const DataType type = e.input(2)->dtype() == DType::I8 ? DataType::Int8 : DataType::UInt8;
+  ValueType value = ValueType::tensor(type);
+  if (has_axis(e)) value.dims = e.sizes(e.input(2));
+  return e.constant(std::move(value), e.input(2)->raw_data());
+}
+
+Status emit_quantize(OpEmitter& e) {
+  const auto& attrs = e.attrs<QuantizeAttrs>();
+  EC_CHECK_OK(check_parameters(e, attrs.block_size));
+  const DType result = e.op().output()->dtype();
+  if (!is_byte(result)) return e.fail("integers other than of 8 bits");
+  EC_CHECK_OK(e.need(kCoremlIos17, "activations of 8 bits"));
+  std::vector<Arg> args{{"input", e.in(0)},
+                        {"scale", scale_of(e, e.element())},
+                        {"output_dtype", e.text(result == DType::I8 ? "int8" : "uint8")}};
+  if (auto zero = zero_point_of(e)) args.emplace_back("zero_point", std::move(*zero));
+  if (has_axis(e)) args.emplace_back("axis", e.i32(e.axis(attrs.axis)));
+  e.emit("quantize", std::move(args));
+  return {};
+}
+
+Value stored(OpEmitter& e, ValueType type, Blob data) {
+  return e.block().stored_value(std::move(type), std::move(data));
+}
+
+// constexpr_affine_dequantize has its parameters as attributes, not as operands.
+Status emit_stored_weight(OpEmitter& e) {
+  const auto& attrs = e.attrs<DequantizeAttrs>();
+  const DataType type = e.input(0)->dtype() == DType::I8 ? DataType::Int8 : DataType::UInt8;
+  const bool by_axis = has_axis(e);
+  const std::vector<int64_t> dims = by_axis ? e.sizes(e.input(1)) : std::vector<int64_t>();
+  coreml::Operation op;
+  op.type = "constexpr_affine_dequantize";
+  op.attributes.emplace_back(
+      "quantized_data",
+      stored(e, ValueType::tensor(type, e.sizes(e.input(0))), e.input(0)->raw_data()));
+  op.attributes.emplace_back(
+      "scale",
+      stored(e,
+             ValueType::tensor(element_type(e.input(1)->dtype()).value_or(DataType::Float32), dims),
+             e.input(1)->raw_data()));
+  int64_t count = 1;
+  for (const int64_t size : dims) count *= size;
+  Blob zero =
+      e.has(2) ? e.input(2)->raw_data() : Buffer::allocate(static_cast<size_t>(count)).to_blob();
+  op.attributes.emplace_back("zero_point",
+                             stored(e, ValueType::tensor(type, dims), std::move(zero)));
+  const auto axis = static_cast<int32_t>(by_axis ? e.axis(attrs.axis) : 0);
+  op.attributes.emplace_back("axis", stored(e, ValueType::tensor(DataType::Int32),
+                                            Blob::copy_of(std::span<const int32_t>(&axis, 1))));
+  const std::string name = e.block().name(e.op().output());
+  op.outputs.push_back({name, type_of(e.op().output())});
+  e.block().add(std::move(op), name);
+  return {};
+}
+
+Status emit_dequantize(OpEmitter& e) {
+  const auto& attrs = e.attrs<DequantizeAttrs>();
+  EC_CHECK_OK(check_parameters(e, attrs.block_size));
+  if (!is_byte(e.input(0)->dtype())) return e.fail("integers other than of 8 bits");
+  if (e.input(0)->is_constant()) return emit_stored_weight(e);
+  EC_CHECK_OK(e.need(kCoremlIos17, "activations of 8 bits"));
+  const DataType result = type_of(e.op().output()).element;
+  std::vector<Arg> args{{"input", e.in(0)}, {"scale", scale_of(e, result)}};
+  if (auto zero = zero_point_of(e)) args.emplace_back("zero_point", std::move(*zero));
+  if (has_axis(e)) args.emplace_back("axis", e.i32(e.axis(attrs.axis)));
+  e.emit("dequantize", std::move(args));
+  return {};
+}
+
+constexpr EmitRow kRows[] = {
+    {OpKind::Quantize, emit_quantize},
+    {OpKind::Dequantize, emit_dequantize},
+};
+
+}  // namespace
+
+const std::span<const EmitRow> kEmitQuantize = kRows;
+
+}  // namespace ec::mil

@@ -1,0 +1,269 @@
+// Convolutions, pools and products.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/window.h"
+#include "writer/coreml/emitter.h"
+
+namespace ec::mil {
+namespace {
+
+// Weights that are known when the program is compiled: constants and what unpacks them.
+bool is_known(const Tensor* tensor) {
+  if (tensor->is_constant()) return true;
+  const Operation* producer = tensor->producer();
+  return producer != nullptr && producer->kind() == OpKind::Dequantize &&
+         producer->input(0)->is_constant();
+}
+
+Status refuse_fused(OpEmitter& e, Activation activation, Layout layout) {
+  if (activation != Activation::None)
+    return e.fail("an activation that is part of the operation", std::string(kPipelineHint));
+  if (layout != Layout::ChannelsFirst)
+    return e.fail("channels behind the other dimensions", std::string(kPipelineHint));
+  return {};
+}
+
+// [begin, end] of each dimension from all begins, then all ends.
+std::vector<int64_t> interleaved(const std::vector<int64_t>& pads) {
+  const size_t rank = pads.size() / 2;
+  std::vector<int64_t> result;
+  for (size_t d = 0; d < rank; ++d) {
+    result.push_back(pads[d]);
+    result.push_back(pads[d + rank]);
+  }
+  return result;
+}
+
+bool all_zero(const std::vector<int64_t>& values) {
+  return std::ranges::all_of(values, [](int64_t value) { return value == 0; });
+}
+
+void add_pads(OpEmitter& e, std::vector<Arg>& args, AutoPad mode,
+              const std::vector<int64_t>& pads) {
+  std::string_view type = all_zero(pads) ? "valid" : "custom";
+  if (mode == AutoPad::SameUpper) type = "same";
+  if (mode == AutoPad::SameLower) type = "same_lower";
+  const bool counts = mode == AutoPad::Explicit;
+  args.emplace_back("pad_type", e.text(mode == AutoPad::Valid ? "valid" : type));
+  args.emplace_back("pad", e.ints(counts ? pads : std::vector<int64_t>(pads.size(), 0)));
+}
+
+std::vector<int64_t> kernel_of(const Tensor* weight) {
+  const std::vector<int64_t> sizes = type_of(weight).dims;
+  return {sizes.begin() + 2, sizes.end()};
+}
+
+Status emit_conv(OpEmitter& e) {
+  const auto& attrs = e.attrs<ConvAttrs>();
+  EC_CHECK_OK(refuse_fused(e, attrs.activation, attrs.layout));
+  if (e.has(3)) return e.fail("a residual that is added", std::string(kPipelineHint));
+  if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
+  if (!e.input(1)->shape()->is_static()) return e.fail("a filter of open sizes");
+  const WindowSpec spec = window_spec(attrs, kernel_of(e.input(1)));
+  if (!is_known(e.input(1)) &&
+      std::ranges::any_of(spec.dilations, [](int64_t d) { return d != 1; }))
+    return e.fail("a computed filter with dilation");
+  std::vector<Arg> args{{"x", e.in(0)},
+                        {"weight", e.in(1)},
+                        {"strides", e.ints(spec.strides)},
+                        {"dilations", e.ints(spec.dilations)},
+                        {"groups", e.i32(attrs.groups)}};
+  if (e.has(2)) {
+    if (!e.input(2)->is_constant()) return e.fail("a computed bias", std::string(kPipelineHint));
+    args.emplace_back("bias", e.in(2));
+  }
+  add_pads(e, args, spec.auto_pad, interleaved(spec.pads));
+  e.emit("conv", std::move(args));
+  return {};
+}
+
+Status emit_conv_transpose(OpEmitter& e) {
+  const auto& attrs = e.attrs<ConvTransposeAttrs>();
+  EC_CHECK_OK(refuse_fused(e, attrs.activation, attrs.layout));
+  const Tensor* x = e.input(0);
+  if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
+  if (!x->shape()->is_static()) return e.fail("open sizes", "fix the sizes with --input-shape");
+  if (!is_known(e.input(1))) EC_CHECK_OK(e.need(kCoremlIos17, "a computed filter"));
+  const WindowSpec spec = window_spec(attrs, kernel_of(e.input(1)));
+  std::vector<int64_t> pads;
+  for (size_t d = 0; d < spec.rank(); ++d) {
+    const int64_t input = e.sizes(x)[d + 2];
+    const TransposedDim dim = resolve_transposed(attrs, spec, d, input);
+    // What the stated output leaves of the whole.
+    const int64_t whole = (input - 1) * dim.stride + (dim.kernel - 1) * dim.dilation + 1;
+    const int64_t end = whole - dim.pad_begin - dim.output;
+    if (dim.pad_begin < 0 || end < 0)
+      return e.fail("an output that reaches beyond the windows", std::string(kPipelineHint));
+    pads.push_back(dim.pad_begin);
+    pads.push_back(end);
+  }
+  std::vector<Arg> args{{"x", e.in(0)},
+                        {"weight", e.in(1)},
+                        {"strides", e.ints(spec.strides)},
+                        {"dilations", e.ints(spec.dilations)},
+                        {"groups", e.i32(attrs.groups)}};
+  if (e.has(2)) {
+    if (!e.input(2)->is_constant()) return e.fail("a computed bias", std::string(kPipelineHint));
+    args.emplace_back("bias", e.in(2));
+  }
+  add_pads(e, args, AutoPad::Explicit, pads);
+  e.emit("conv_transpose", std::move(args));
+  return {};
+}
+
+// --- pools ---------------------------------------------------------------------------------------
+
+// Pads at the end that give as many windows as the graph has: rounding up, where it adds any.
+Result<std::vector<int64_t>> pool_pads(OpEmitter& e, const WindowSpec& spec) {
+  std::vector<int64_t> pads;
+  const std::vector<int64_t> in = e.sizes(e.input(0)), out = e.sizes(e.op().output());
+  for (size_t d = 0; d < spec.rank(); ++d) {
+    if (in[d + 2] == coreml::kUnknownSize) {
+      if (spec.ceil_mode || spec.auto_pad != AutoPad::Explicit)
+        return e.fail("pads of open sizes", "fix the sizes with --input-shape");
+      pads.insert(pads.end(), {spec.pads[d], spec.pads[d + spec.rank()]});
+      continue;
+    }
+    const WindowDim dim = resolve_window(spec, d, in[d + 2]);
+    const int64_t reach = (out[d + 2] - 1) * dim.stride + dim.extent();
+    pads.push_back(dim.pad_begin);
+    pads.push_back(std::max(dim.pad_end, reach - in[d + 2] - dim.pad_begin));
+  }
+  return pads;
+}
+
+Result<std::vector<Arg>> pool_args(OpEmitter& e, const WindowSpec& spec) {
+  if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
+  if (!e.is_float_input()) return e.fail("pools of integers", std::string(kPipelineHint));
+  if (std::ranges::any_of(spec.dilations, [](int64_t d) { return d != 1; }))
+    return e.fail("windows with dilation", std::string(kPipelineHint));
+  EC_TRY(const std::vector<int64_t> pads, pool_pads(e, spec));
+  std::vector<Arg> args{{"x", e.in(0)},
+                        {"kernel_sizes", e.ints(spec.kernel)},
+                        {"strides", e.ints(spec.strides)},
+                        {"ceil_mode", e.flag(false)}};
+  add_pads(e, args, AutoPad::Explicit, pads);
+  return args;
+}
+
+Status emit_max_pool(OpEmitter& e) {
+  const auto& attrs = e.attrs<PoolAttrs>();
+  EC_CHECK_OK(refuse_fused(e, Activation::None, attrs.layout));
+  const auto& outputs = e.op().outputs();
+  if (outputs.size() > 1 && !e.block().graph().is_unused(outputs[1]))
+    return e.fail("the positions of the largest elements");
+  EC_TRY(std::vector<Arg> args, pool_args(e, window_spec(attrs, attrs.kernel)));
+  e.emit_result(0, "max_pool", std::move(args));
+  return {};
+}
+
+Status emit_avg_pool(OpEmitter& e) {
+  const auto& attrs = e.attrs<PoolAttrs>();
+  EC_CHECK_OK(refuse_fused(e, Activation::None, attrs.layout));
+  const WindowSpec spec = window_spec(attrs, attrs.kernel);
+  EC_TRY(std::vector<Arg> args, pool_args(e, spec));
+  // What rounding up adds at the end counts for no mean, padding does on request.
+  if (attrs.count_include_pad && attrs.ceil_mode && spec.auto_pad == AutoPad::Explicit) {
+    EC_TRY(const std::vector<int64_t> pads, pool_pads(e, spec));
+    if (pads != interleaved(spec.pads)) return e.fail("rounding up beside padding that counts");
+  }
+  args.emplace_back("exclude_padding_from_average", e.flag(!attrs.count_include_pad));
+  e.emit("avg_pool", std::move(args));
+  return {};
+}
+
+Status emit_lp_pool(OpEmitter& e) {
+  const auto& attrs = e.attrs<LpPoolAttrs>();
+  EC_CHECK_OK(refuse_fused(e, Activation::None, attrs.layout));
+  if (attrs.p != 2) return e.fail("a norm other than the second");
+  EC_TRY(std::vector<Arg> args, pool_args(e, window_spec(attrs, attrs.kernel)));
+  e.emit("l2_pool", std::move(args));
+  return {};
+}
+
+Status emit_global_pool(OpEmitter& e, std::string_view type) {
+  EC_CHECK_OK(refuse_fused(e, Activation::None, e.attrs<GlobalPoolAttrs>().layout));
+  std::vector<int64_t> axes(e.rank() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  e.emit(type, {{"x", e.in(0)}, {"axes", e.ints(axes)}, {"keep_dims", e.flag(true)}});
+  return {};
+}
+Status emit_global_avg_pool(OpEmitter& e) { return emit_global_pool(e, "reduce_mean"); }
+Status emit_global_max_pool(OpEmitter& e) { return emit_global_pool(e, "reduce_max"); }
+
+// --- products ------------------------------------------------------------------------------------
+
+// Products as programs have them: a layer with constant weights [out, in], or a product.
+struct Product {
+  bool transpose_a = false, transpose_b = false;
+};
+
+std::string zeros(OpEmitter& e, int64_t count) {
+  const DataType type = e.element();
+  const auto bytes = static_cast<size_t>(count) * static_cast<size_t>(coreml::bits_of(type) / 8);
+  return e.constant(ValueType::tensor(type, {count}), Buffer::allocate(bytes).to_blob());
+}
+
+Status emit_product(OpEmitter& e, const Product& p) {
+  const Tensor *a = e.input(0), *b = e.input(1), *bias = e.input(2);
+  if (e.rank(0) < 2 || e.rank(1) < 2)
+    return e.fail("operands with one dimension", std::string(kPipelineHint));
+  const bool vector = bias == nullptr || (bias->is_constant() && bias->shape()->rank() == 1);
+  // Layers are documented for up to three dimensions.
+  if (is_known(b) && e.rank(1) == 2 && p.transpose_b && !p.transpose_a && vector &&
+      a->shape()->rank() <= 3) {
+    const int64_t out = e.sizes(b)[0];
+    const bool fits = bias == nullptr || e.sizes(bias)[0] == out;
+    if (fits) {
+      e.emit("linear", {{"x", e.in(0)},
+                        {"weight", e.in(1)},
+                        {"bias", bias == nullptr ? zeros(e, out) : e.in(2)}});
+      return {};
+    }
+  }
+  std::vector<Arg> args{{"x", e.in(0)},
+                        {"y", e.in(1)},
+                        {"transpose_x", e.flag(p.transpose_a)},
+                        {"transpose_y", e.flag(p.transpose_b)}};
+  if (bias == nullptr) {
+    e.emit("matmul", std::move(args));
+    return {};
+  }
+  const std::string product = e.step("matmul", std::move(args), type_of(e.op().output()));
+  e.emit("add", {{"x", product}, {"y", e.in(2)}});
+  return {};
+}
+
+Status emit_matmul(OpEmitter& e) {
+  const auto& attrs = e.attrs<MatMulAttrs>();
+  EC_CHECK_OK(refuse_fused(e, attrs.activation, Layout::ChannelsFirst));
+  if (attrs.alpha != 1) return e.fail("a factor", std::string(kPipelineHint));
+  return emit_product(e, {attrs.transpose_a, attrs.transpose_b});
+}
+
+Status emit_gemm(OpEmitter& e) {
+  const auto& attrs = e.attrs<GemmAttrs>();
+  EC_CHECK_OK(refuse_fused(e, attrs.activation, Layout::ChannelsFirst));
+  if (attrs.alpha != 1 || (e.has(2) && attrs.beta != 1))
+    return e.fail("factors", std::string(kPipelineHint));
+  return emit_product(e, {attrs.transpose_a, attrs.transpose_b});
+}
+
+constexpr EmitRow kRows[] = {
+    {OpKind::Conv, emit_conv},
+    {OpKind::ConvTranspose, emit_conv_transpose},
+    {OpKind::MaxPool, emit_max_pool},
+    {OpKind::AvgPool, emit_avg_pool},
+    {OpKind::LpPool, emit_lp_pool},
+    {OpKind::GlobalAvgPool, emit_global_avg_pool},
+    {OpKind::GlobalMaxPool, emit_global_max_pool},
+    {OpKind::MatMul, emit_matmul},
+    {OpKind::Gemm, emit_gemm},
+};
+
+}  // namespace
+
+const std::span<const EmitRow> kEmitWeighted = kRows;
+
+}  // namespace ec::mil

@@ -1,0 +1,117 @@
+#include "writer/coreml/interface.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "support/strings.h"
+
+namespace ec::mil {
+namespace {
+
+// Sizes of an open dimension that applications may give.
+constexpr int64_t kLowestOpen = 1, kHighestOpen = 4096;
+
+Error bad_interface(const Tensor* tensor, const std::string& what) {
+  return Error(Code::NotOnTarget, fmt::format("'{}' of type {} {}", printable(tensor->name()),
+                                              tensor->type().text(), what));
+}
+
+Result<coreml::ArrayType> array_type(const Tensor* tensor) {
+  switch (tensor->dtype()) {
+    case DType::F32:
+      return coreml::ArrayType::Float32;
+    case DType::F16:
+      return coreml::ArrayType::Float16;
+    case DType::I32:
+      return coreml::ArrayType::Int32;
+    default:
+      return bad_interface(tensor, "cannot be given to or by a package")
+          .hint("packages take f32, f16 and i32: the target's own pipeline inserts casts");
+  }
+}
+
+Result<coreml::Feature> array_feature(const Tensor* tensor, const std::string& name, bool input) {
+  coreml::Feature feature;
+  feature.name = name;
+  feature.kind = coreml::Feature::Kind::MultiArray;
+  EC_TRY(feature.array, array_type(tensor));
+  if (!tensor->shape()) return bad_interface(tensor, "has no number of dimensions");
+  const bool open = !tensor->shape()->is_static();
+  if (!input && open) return feature;  // an output of open sizes states none
+  for (const Dim& dim : *tensor->shape()) {
+    const int64_t size = dim.is_static() ? dim.size() : kLowestOpen;
+    if (size == 0) return bad_interface(tensor, "is empty, which packages do not take");
+    feature.shape.push_back(size);
+    if (open)
+      feature.shape_range.push_back(dim.is_static() ? coreml::SizeRange{size, size}
+                                                    : coreml::SizeRange{kLowestOpen, kHighestOpen});
+  }
+  if (input && feature.shape.empty())
+    return bad_interface(tensor, "has no dimensions, which inputs of packages must have");
+  return feature;
+}
+
+Result<coreml::Feature> image_feature(const Tensor* tensor, const std::string& name,
+                                      const CoremlImageInput& image) {
+  const bool gray = image.color == coreml::ColorSpace::Grayscale;
+  if (tensor->dtype() != DType::F32 || !tensor->shape() || !tensor->shape()->is_static() ||
+      tensor->shape()->rank() != 4 || (*tensor->shape())[0].size() != 1 ||
+      (*tensor->shape())[1].size() != (gray ? 1 : 3))
+    return bad_interface(tensor, fmt::format("takes no {} image", gray ? "grey" : "colour"))
+        .hint("images are f32[1,3,H,W], or f32[1,1,H,W] without colours");
+  coreml::Feature feature;
+  feature.name = name;
+  feature.kind = coreml::Feature::Kind::Image;
+  feature.color = image.color;
+  feature.height = (*tensor->shape())[2].size();
+  feature.width = (*tensor->shape())[3].size();
+  return feature;
+}
+
+}  // namespace
+
+Result<InterfaceNames> name_interface(const Graph& graph, WriteState& state, BlockEmitter& block) {
+  InterfaceNames names;
+  const auto take = [&](const std::string& wanted) {
+    std::string name = state.names.unique(wanted);
+    if (name != wanted) names.renamed.emplace_back(wanted, name);
+    return name;
+  };
+  for (const Tensor* input : graph.inputs()) {
+    names.inputs.push_back(take(input->name()));
+    block.bind(input, names.inputs.back());
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Tensor* tensor = graph.outputs()[i];
+    names.outputs.push_back(take(graph.output_names()[i]));
+    if (tensor->producer() != nullptr && !block.is_bound(tensor))
+      block.bind(tensor, names.outputs.back());
+  }
+  return names;
+}
+
+Status describe_interface(const Graph& graph, const InterfaceNames& names,
+                          const CoremlWriteOptions& options, coreml::Interface& interface,
+                          coreml::Function& main) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Tensor* input = graph.inputs()[i];
+    const auto image = std::ranges::find(options.images, input->name(), &CoremlImageInput::name);
+    if (image != options.images.end()) {
+      EC_TRY(coreml::Feature feature, image_feature(input, names.inputs[i], *image));
+      interface.inputs.push_back(std::move(feature));
+    } else {
+      EC_TRY(coreml::Feature feature, array_feature(input, names.inputs[i], true));
+      interface.inputs.push_back(std::move(feature));
+    }
+    main.inputs.push_back({names.inputs[i], type_of(input)});
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    EC_TRY(coreml::Feature feature, array_feature(graph.outputs()[i], names.outputs[i], false));
+    interface.outputs.push_back(std::move(feature));
+  }
+  return {};
+}
+
+}  // namespace ec::mil
