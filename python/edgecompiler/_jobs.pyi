@@ -72,6 +72,10 @@ def compile(  # type: ignore[overload-overlap]
     edgetpu_rules: str | None = ...,
     edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
+    deployment_target: str | int | None = ...,
+    precision: str | int | None = ...,
+    compute_units: str | None = ...,
+    class_labels: StrPath | None = ...,
 ) -> CompileResult: ...
 @overload
 def compile(
@@ -139,6 +143,10 @@ def compile(
     edgetpu_rules: str | None = ...,
     edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
+    deployment_target: str | int | None = ...,
+    precision: str | int | None = ...,
+    compute_units: str | None = ...,
+    class_labels: StrPath | None = ...,
 ) -> list[CompileResult]: ...
 @overload
 def check(
@@ -201,6 +209,10 @@ def check(
     edgetpu_rules: str | None = ...,
     edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
+    deployment_target: str | int | None = ...,
+    precision: str | int | None = ...,
+    compute_units: str | None = ...,
+    class_labels: StrPath | None = ...,
 ) -> PlacementReport: ...
 @overload
 def check(
@@ -263,6 +275,10 @@ def check(
     edgetpu_rules: str | None = ...,
     edgetpu_compiler: bool | None = ...,
     segments: int | None = ...,
+    deployment_target: str | int | None = ...,
+    precision: str | int | None = ...,
+    compute_units: str | None = ...,
+    class_labels: StrPath | None = ...,
 ) -> CheckReport: ...
 def optimize(
     model: Model, output: StrPath | None = ...,

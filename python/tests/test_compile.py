@@ -59,7 +59,7 @@ def test_graph_in_memory(tmp_path):
         edgecompiler.compile(graph)
 
 
-@pytest.mark.parametrize("target", ["metal", "nonsense"])
+@pytest.mark.parametrize("target", ["aipu", "nonsense"])
 def test_targets_that_are_not_there(model, target, tmp_path):
     with pytest.raises(BackendError) as caught:
         edgecompiler.compile(model, target=target)

@@ -111,7 +111,7 @@ def test_report_file(model, tmp_path):
 
 def test_lists():
     targets = {target["name"]: target for target in edgecompiler.targets()}
-    assert targets["cpu"]["available"] and not targets["metal"]["available"]
+    assert targets["cpu"]["available"] and not targets["aipu"]["available"]
     assert "segments" in [option["name"] for option in targets["coral"]["options"]]
     assert "fold-constants" in [p["name"] for p in edgecompiler.passes()["passes"]]
     assert edgecompiler.explain("EC3001")["title"]

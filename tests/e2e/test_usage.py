@@ -71,7 +71,7 @@ class Usage(Case):
 
     def test_unknown_target_and_absent_target(self):
         self.assertIn("'coral'", self.bad(2, "EC6001", "x.onnx", "-t", "corall").err)
-        for target in ["metal", "arm:ethos-u55-128", "aipu"]:
+        for target in ["arm:ethos-u55-128", "aipu"]:
             self.assertIn("not in this build", self.bad(2, "EC6001", "x.onnx", "--target", target).err)
 
     def test_options_of_a_target_need_it(self):
@@ -91,7 +91,7 @@ class Usage(Case):
     def test_targets_says_what_is_available(self):
         targets = {t["name"]: t["available"] for t in self.good("targets", "--json").result["targets"]}
         self.assertTrue(targets["cpu"])
-        self.assertEqual([name for name, available in targets.items() if available], ["cpu", "tflite", "coral"])
+        self.assertEqual([name for name, available in targets.items() if available], ["cpu", "tflite", "coral", "metal"])
 
     def test_explain(self):
         self.assertIn("operator not supported", self.good("explain", "EC3001").out)
@@ -114,7 +114,7 @@ class Usage(Case):
         self.assertIn("fold-constants", [p["name"] for p in result["passes"]])
         self.assertIn("optimize", [p["name"] for p in result["pipelines"]])
         self.assertIn("fold-constants", self.good("passes", "--quiet").out.split())
-        self.assertEqual(self.good("doctor", "--json").result["targets"], ["cpu", "tflite", "coral"])
+        self.assertEqual(self.good("doctor", "--json").result["targets"], ["cpu", "tflite", "coral", "metal"])
 
     def test_every_list_is_valid_json(self):
         for verb in ["targets", "passes", "ops", "explain", "doctor", "help", "man"]:

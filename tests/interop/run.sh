@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environments with the peers (once), then runs the comparisons. Called by `make interop`.
-#   tests/interop/run.sh [nodes|tflite|tensorflow|torch|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
+#   tests/interop/run.sh [nodes|tflite|tensorflow|torch|coreml|zoo|all|setup]      EC_INTEROP_DIR: where the environments go (default build/interop)
 # setup makes the peers' environments and exports the models, for the benchmarks, and compares nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -119,6 +119,15 @@ compare_tensorflow() {
   return $status
 }
 
+# Packages for Core ML, loaded by Apple's own tools.
+compare_coreml() {
+  if make_venv coreml tests/interop/requirements-coreml.txt; then
+    "$work/coreml/bin/pip" install -q -r tests/interop/requirements-coreml.txt
+    sha256sum < tests/interop/requirements-coreml.txt > "$work/coreml/.stamp"
+  fi
+  "$work/coreml/bin/python" tests/interop/coreml_write_check.py --edgecompile build/bin/edgecompile --out "$work/results"
+}
+
 make_peers
 if [ "$what" = setup ]; then
   export_zoo
@@ -140,6 +149,9 @@ if [ "$what" = tensorflow ] || [ "$what" = all ]; then
 fi
 if [ "$what" = torch ] || [ "$what" = all ]; then
   compare_torch || failed=1
+fi
+if [ "$what" = coreml ] || [ "$what" = all ]; then
+  compare_coreml || failed=1
 fi
 if [ "$what" = nodes ] || [ "$what" = all ]; then
   "$python" tests/interop/node_tests.py --suite 1.21.0 --with-ort --out "$work/results" || failed=1

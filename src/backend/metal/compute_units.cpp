@@ -60,7 +60,7 @@ Verdict by_kind(const Operation& op) {
     case OpKind::NonZero:
     case OpKind::ScatterElements:
     case OpKind::ScatterNd:
-      return cpu_alone(fmt::format("{} runs on the CPU", "sorting and scattering"),
+      return cpu_alone("sorting and scattering run on the CPU",
                        "leave it to the application behind the model");
     case OpKind::GatherNd:
     case OpKind::GatherElements:
@@ -145,16 +145,16 @@ void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row) {
       allowed == ComputeUnits::All || allowed == ComputeUnits::CpuAndNeuralEngine;
   const bool gpu_allowed = allowed == ComputeUnits::All || allowed == ComputeUnits::CpuAndGpu;
   if (v.engine && engine_allowed) {
-    row.status = "predicted: Neural Engine";
+    row.status = kOnNeuralEngine;
     return;
   }
   row.reason = v.engine ? "--compute-units leaves the Neural Engine out" : v.reason;
   row.fix = v.fix;
   if (v.gpu && gpu_allowed) {
-    row.status = "predicted: GPU";
+    row.status = kOnGpu;
     return;
   }
-  row.status = "predicted: CPU";
+  row.status = kOnCpu;
   row.placement = Placement::Host;
 }
 

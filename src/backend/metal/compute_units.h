@@ -2,11 +2,16 @@
 // right system decides; the rules are those that Apple and others have published or measured.
 #pragma once
 
+#include <string_view>
+
 #include "backend/metal/options.h"
 #include "ir/graph.h"
 #include "report/placement.h"
 
 namespace ec::metal {
+
+inline constexpr std::string_view kOnNeuralEngine = "predicted: Neural Engine",
+                                  kOnGpu = "predicted: GPU", kOnCpu = "predicted: CPU";
 
 // Fills placement, status ("predicted: Neural Engine"), reason and fix of an operation's row.
 void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row);

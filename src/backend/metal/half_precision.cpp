@@ -121,7 +121,16 @@ class HalfPrecision {
     return single;
   }
 
+  // Parameters of activations are numbers of the program, and rounded as such.
+  static void round(float& value) { value = half_to_float(float_to_half(value)); }
+
   static void retype(Attrs& attrs, OpKind kind) {
+    if (kind == OpKind::HardSigmoid) {
+      round(attrs.edit<HardSigmoidAttrs>().alpha);
+      round(attrs.edit<HardSigmoidAttrs>().beta);
+    }
+    if (kind == OpKind::LeakyRelu) round(attrs.edit<LeakyReluAttrs>().alpha);
+    if (kind == OpKind::Elu) round(attrs.edit<AlphaAttrs>().alpha);
     if (kind == OpKind::Cast && attrs.as<CastAttrs>().to == DType::F32)
       attrs.edit<CastAttrs>().to = DType::F16;
     if (kind == OpKind::Dequantize) attrs.edit<DequantizeAttrs>().dtype = DType::F16;
@@ -180,9 +189,23 @@ Result<std::vector<KeptSingle>> give_half_precision(Graph& graph,
 }
 
 Status give_single_precision(Graph& graph) {
+  // The type of the result is a parameter here, which the copy would keep.
+  for (Operation* op : graph.topological()) {
+    if (op->kind() != OpKind::Dequantize) continue;
+    Attrs attrs = op->attrs();
+    attrs.edit<DequantizeAttrs>().dtype = DType::F32;
+    graph.set_attrs(op, std::move(attrs));
+  }
   PassContext context;
   Rewriter rewriter(graph, context);
-  return passes::compute_in_single_precision(rewriter);
+  EC_CHECK_OK(passes::compute_in_single_precision(rewriter));
+  // Kernels differ for weights that are known, and roundings behind them show every difference.
+  for (Operation* op : graph.topological()) {
+    if (op->kind() != OpKind::Cast || !op->input(0)->is_constant()) continue;
+    EC_TRY(Tensor * value, rewriter.add_folded(OpKind::Cast, {op->input(0)}, op->attrs()));
+    if (value->is_constant()) rewriter.replace(op, value);
+  }
+  return {};
 }
 
 }  // namespace ec::metal

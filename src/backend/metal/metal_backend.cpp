@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "backend/metal/half_precision.h"
+#include "backend/metal/integer_rules.h"
 #include "backend/metal/options.h"
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
@@ -41,11 +42,13 @@ class MetalTarget : public Target {
     return {"optimize", "to-metal"};
   }
 
+  const quantize::TargetSpec* integer_rules() const override { return &quantize::metal_spec(); }
+
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,
-                                         DiagnosticSink&) const override {
+                                         DiagnosticSink& sink) const override {
     std::vector<PlacedModel> placed;
     for (const ModelJob& job : jobs) {
-      EC_TRY(PlacedModel model, metal::place_model(job, options_));
+      EC_TRY(PlacedModel model, metal::place_model(job, options_, sink));
       placed.push_back(std::move(model));
     }
     return placed;

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "backend/metal/compute_units.h"
+#include "backend/metal/estimate.h"
+#include "backend/metal/images.h"
 #include "backend/metal/package.h"
+#include "backend/metal/passes/rules.h"
 #include "ops/op_def.h"
+#include "support/strings.h"
 
 namespace ec::metal {
 namespace {
@@ -43,16 +48,34 @@ void mark_problem(const Operation& op,
   row.fix = problem->second->hint;
 }
 
-// The graph in the precision that is asked for. Recurrent layers take half precision where the
-// system is new enough.
-Result<std::unique_ptr<Graph>> with_precision(const Graph& graph, const TargetOptions& options,
-                                              std::vector<KeptSingle>& kept) {
-  std::unique_ptr<Graph> copy = graph.clone();
-  if (!options.half_precision) return copy;
-  HalfPrecisionOptions half;
-  half.half_recurrent = options.lowest_version >= kCoremlIos17;
-  EC_TRY(kept, give_half_precision(*copy, half));
-  return copy;
+// What stays in single precision tells why, and no option helps.
+void mark_kept(const std::vector<KeptSingle>& kept, OpPlacement& row) {
+  const auto found = std::ranges::find_if(
+      kept, [&](const KeptSingle& k) { return k.op == row.op && k.name == row.name; });
+  if (found == kept.end()) return;
+  row.reason = "stays in single precision: " + found->reason;
+  row.fix.clear();
+}
+
+// What users should know of the package beside its operations.
+void tell(const PlacedPackage& package, DiagnosticSink& sink) {
+  if (!package.program) return;
+  const CoremlSummary& summary = package.program->summary;
+  const auto remark = [&](std::string message, std::string hint) {
+    Diagnostic d;
+    d.code = Code::NotOnTarget;
+    d.severity = Severity::Remark;
+    d.message = std::move(message);
+    d.hint = std::move(hint);
+    sink.report(std::move(d));
+  };
+  if (!summary.version_reason.empty())
+    remark(fmt::format("the package needs {}: {}", coreml_system(summary.version),
+                       summary.version_reason),
+           "");
+  for (const auto& [from, to] : summary.renamed)
+    remark(fmt::format("'{}' is called '{}' in the package", printable(from), to),
+           "names of packages are letters, digits and _");
 }
 
 void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& options,
@@ -62,9 +85,11 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
   for (const Operation* op : written.topological()) {
     OpPlacement row = row_of(*op);
     predict_unit(*op, options.units, row);
+    mark_kept(package.kept, row);
     mark_problem(*op, problems, row);
     report.add(std::move(row));
   }
+  report.estimate = estimate_run(written, report);
   if (package.program || report.unsupported > 0) return;
   OpPlacement row;
   row.name = job.name;
@@ -76,10 +101,22 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
 
 }  // namespace
 
-Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options) {
+Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,
+                                DiagnosticSink& sink) {
   auto package = std::make_shared<PlacedPackage>();
-  EC_TRY(std::unique_ptr<Graph> written, with_precision(*job.graph, options, package->kept));
+  std::unique_ptr<Graph> written = job.graph->clone();
+  // Weights that quantisation rounded carry their parameters in their types.
+  PassContext context;
+  PassStats stats;
+  EC_CHECK_OK(passes::simulate_integers(*written, context, stats));
   CoremlWriteOptions write;
+  EC_TRY(write.images, give_image_inputs(*written));
+  if (options.half_precision) {
+    HalfPrecisionOptions half;
+    // Recurrent layers take half precision where the system is new enough.
+    half.half_recurrent = options.lowest_version >= kCoremlIos17;
+    EC_TRY(package->kept, give_half_precision(*written, half));
+  }
   write.lowest_version = options.lowest_version;
   write.highest_version = options.highest_version;
   write.metadata = metadata_of(job, options);
@@ -91,6 +128,7 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
     package->program = std::move(*program);
   else if (refused.error_count() == 0)
     package->problems.push_back(program.error().diagnostic());
+  tell(*package, sink);
   PlacedModel placed;
   add_rows(job, *written, options, *package, placed.report);
   if (options.half_precision) EC_CHECK_OK(give_single_precision(*written));

@@ -22,7 +22,8 @@ struct PlacedPackage {
   std::vector<KeptSingle> kept;
 };
 
-Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options);
+Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,
+                                DiagnosticSink& sink);
 
 // The package's program as a graph that computes in single precision.
 Result<std::vector<std::unique_ptr<Graph>>> read_package(std::span<const ArtifactFile> files);

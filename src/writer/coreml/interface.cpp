@@ -70,7 +70,68 @@ Result<coreml::Feature> image_feature(const Tensor* tensor, const std::string& n
   return feature;
 }
 
+Value label_list(const std::vector<std::string>& labels) {
+  Value list;
+  list.type.kind = ValueType::Kind::List;
+  list.type.nested = {ValueType::tensor(DataType::String)};
+  list.type.list_length = static_cast<int64_t>(labels.size());
+  for (const std::string& label : labels) {
+    Value& item = list.items.emplace_back();
+    item.type = ValueType::tensor(DataType::String);
+    item.strings = {label};
+  }
+  return list;
+}
+
+coreml::Feature plain_feature(std::string name, coreml::Feature::Kind kind) {
+  coreml::Feature feature;
+  feature.name = std::move(name);
+  feature.kind = kind;
+  return feature;
+}
+
 }  // namespace
+
+Status add_classifier(const Graph& graph, WriteState& state, const std::vector<std::string>& labels,
+                      coreml::Interface& interface, coreml::Function& main) {
+  if (labels.empty()) return {};
+  const auto count = static_cast<int64_t>(labels.size());
+  size_t which = 0;
+  while (which < graph.outputs().size() &&
+         (graph.outputs()[which]->type().num_elements() != count ||
+          graph.outputs()[which]->dtype() != DType::F32))
+    ++which;
+  if (which == graph.outputs().size())
+    return Error(Code::NotOnTarget,
+                 fmt::format("no output has {} numbers, one for each class name", count))
+        .hint("give as many names as the model has classes");
+  coreml::Operation op;
+  op.type = "classify";
+  op.inputs.emplace_back("classes", std::vector<coreml::Binding>{
+                                        {"", std::make_shared<const Value>(label_list(labels))}});
+  op.inputs.emplace_back("probabilities",
+                         std::vector<coreml::Binding>{{main.block.outputs[which], nullptr}});
+  const std::string label = state.names.unique("classLabel");
+  const std::string scores = state.names.unique("classLabel_probs");
+  ValueType dictionary;
+  dictionary.kind = ValueType::Kind::Dictionary;
+  dictionary.nested = {ValueType::tensor(DataType::String), ValueType::tensor(DataType::Float64)};
+  op.outputs = {{label, ValueType::tensor(DataType::String)}, {scores, dictionary}};
+  Value name;
+  name.type = ValueType::tensor(DataType::String);
+  name.strings = {label};
+  op.attributes.emplace_back("name", std::move(name));
+  main.block.operations.push_back(std::move(op));
+  const auto at = static_cast<std::ptrdiff_t>(which);
+  main.block.outputs[which] = label;
+  main.block.outputs.insert(main.block.outputs.begin() + at + 1, scores);
+  interface.outputs[which] = plain_feature(label, coreml::Feature::Kind::String);
+  interface.outputs.insert(interface.outputs.begin() + at + 1,
+                           plain_feature(scores, coreml::Feature::Kind::Dictionary));
+  interface.predicted_feature = label;
+  interface.predicted_probabilities = scores;
+  return {};
+}
 
 Result<InterfaceNames> name_interface(const Graph& graph, WriteState& state, BlockEmitter& block) {
   InterfaceNames names;

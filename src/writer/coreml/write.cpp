@@ -110,6 +110,7 @@ Result<CoremlProgram> write_once(const Graph& graph, const CoremlWriteOptions& o
   model.specification_version = state.version;
   model.metadata = options.metadata;
   EC_CHECK_OK(describe_interface(graph, names, options, model.interface, main));
+  EC_CHECK_OK(add_classifier(graph, state, options.labels, model.interface, main));
   program.summary.renamed = names.renamed;
   std::map<std::string, int64_t> counts;
   fill_summary(main.block, counts, program.summary);

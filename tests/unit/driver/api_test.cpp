@@ -97,7 +97,7 @@ TEST_F(Api, FailuresCarryCodeAndHint) {
     EXPECT_FALSE(e.hint().empty());
     EXPECT_EQ(e.diagnostics().size(), 1u);
   }
-  EXPECT_THROW(compile(model_.string(), {{"target", "metal"}}), BackendError);
+  EXPECT_THROW(compile(model_.string(), {{"target", "aipu"}}), BackendError);
   EXPECT_THROW(inspect(model_.string(), {{"dim", SizesByName{{"m", 3}}}}), ModelError);
   EXPECT_THROW(compile(model_.string(), {{"passes", "no-such-pass"}}), Exception);
   EXPECT_THROW(compile(model_.string(), {{"no-such-option", 1}}), Exception);

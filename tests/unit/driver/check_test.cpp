@@ -99,7 +99,7 @@ TEST(Check, WhereAllRefuseTheFirstReasonIsTheError) {
 }
 
 TEST(Check, AbsentTargetIsAnError) {
-  EXPECT_EQ(check_text("ecir 1\n", {{"target", "metal"}}).error().code(), Code::UnknownTarget);
+  EXPECT_EQ(check_text("ecir 1\n", {{"target", "aipu"}}).error().code(), Code::UnknownTarget);
 }
 
 }  // namespace

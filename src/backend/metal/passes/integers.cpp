@@ -186,11 +186,49 @@ class Simulation {
   std::vector<Tensor*> replaced_;
 };
 
+// Programs round to 8 bits alone: constants of more bits are the numbers that they stand for, and
+// values of more bits stay floats.
+Result<bool> leave_wide_rounding(Rewriter& r, Operation* op) {
+  Tensor* x = op->input(0);
+  if (is_byte(x->dtype()) || x->type().quant || op->output()->dtype() != DType::F32) return false;
+  const Operation* quantize = produced_by(x, OpKind::Quantize);
+  if (quantize != nullptr && quantize->input(0)->dtype() == DType::F32) {
+    r.replace(op, quantize->input(0));
+    return true;
+  }
+  for (const Tensor* input : op->inputs())
+    if (input != nullptr && !is_constant(input)) return false;
+  EC_TRY(Tensor * value, r.add_folded(OpKind::Dequantize, op->inputs(), op->attrs()));
+  if (!is_constant(value)) return false;
+  r.replace(op, value);
+  return true;
+}
+
+// Programs round halves to the even number.
+Result<bool> round_to_even(Rewriter& r, Operation* op) {
+  if (op->attrs_as<QuantizeAttrs>().rounding == Rounding::HalfEven || has_quant(op)) return false;
+  Attrs attrs = op->attrs();
+  attrs.edit<QuantizeAttrs>().rounding = Rounding::HalfEven;
+  EC_TRY(Tensor * y, r.add(OpKind::Quantize, op->inputs(), std::move(attrs), {op}));
+  r.replace(op, y);
+  return true;
+}
+
+constexpr RewriteRule kRules[] = {
+    {OpKind::Quantize, round_to_even, "halves rounded to even"},
+    {OpKind::Dequantize, leave_wide_rounding, "rounding to more than 8 bits"},
+};
+
 }  // namespace
 
 Status simulate_integers(Graph& graph, PassContext& context, PassStats& stats) {
-  for (const Tensor* tensor : graph.tensors())
-    if (tensor->type().quant) return Simulation(graph, context).run(stats);
+  for (const Tensor* tensor : graph.tensors()) {
+    if (!tensor->type().quant) continue;
+    EC_CHECK_OK(Simulation(graph, context).run(stats));
+    break;
+  }
+  EC_TRY(const PassStats rewritten, apply_rules(graph, context, kRules));
+  stats.add(rewritten);
   return {};
 }
 

@@ -1,0 +1,73 @@
+// Half precision: what computes on f16, what stays and why, and where the casts are.
+#include "backend/metal/half_precision.h"
+
+#include "ops/op_def.h"
+#include "passes/harness.h"
+
+namespace ec::metal {
+namespace {
+
+std::string kinds_of(const Graph& graph) {
+  std::string kinds;
+  for (const Operation* op : graph.topological())
+    kinds += (kinds.empty() ? "" : " ") + std::string(op_name(op->kind())) + ":" +
+             std::string(dtype_name(op->output()->dtype()));
+  return kinds;
+}
+
+std::vector<KeptSingle> halve(Graph& graph, const HalfPrecisionOptions& options = {}) {
+  auto kept = give_half_precision(graph, options);
+  EXPECT_TRUE(kept.ok()) << kept.error().message();
+  EXPECT_TRUE(verify(graph).empty());
+  return kept.ok() ? std::move(*kept) : std::vector<KeptSingle>();
+}
+
+TEST(HalfPrecision, CastsStandAtTheInterfaceAlone) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[1,3,4,4]) -> (y = %y) {
+    %w = const f32[2,3,3,3] splat(0) %c = conv(%x, %w) %y = relu(%c)
+  })");
+  EXPECT_TRUE(halve(*graph).empty());
+  EXPECT_EQ(kinds_of(*graph), "cast:f16 conv:f16 relu:f16 cast:f32");
+}
+
+TEST(HalfPrecision, LargeConstantsStaySingle) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[4]) -> (y = %y) {
+    %r = relu(%x) %k = const f32[] splat(100000) %m = mul(%r, %k) %y = relu(%m)
+  })");
+  const auto kept = halve(*graph);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].op, "mul");
+  EXPECT_NE(kept[0].reason.find("100000"), std::string::npos) << kept[0].reason;
+  EXPECT_EQ(kinds_of(*graph), "cast:f16 relu:f16 cast:f32 mul:f32 cast:f16 relu:f16 cast:f32");
+}
+
+TEST(HalfPrecision, TinyNumbersBesideASumStaySingle) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[4]) -> (y = %y) {
+    %k = const f32[] splat(1e-12) %y = add(%x, %k)
+  })");
+  ASSERT_EQ(halve(*graph).size(), 1u);
+  EXPECT_EQ(kinds_of(*graph), "add:f32");
+}
+
+TEST(HalfPrecision, IntegersAndTruthValuesStay) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[4], %z: f32[4]) -> (y = %y) {
+    %b = less(%x, %z) %y = where(%b, %x, %z)
+  })");
+  EXPECT_TRUE(halve(*graph).empty());
+  EXPECT_EQ(kinds_of(*graph), "cast:f16 cast:f16 less:bool where:f16 cast:f32");
+}
+
+TEST(HalfPrecision, SinglePrecisionComputesTheSame) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[1,3,4,4]) -> (y = %y) {
+    %w = const f32[2,3,3,3] splat(0) %c = conv(%x, %w) %y = sigmoid(%c)
+  })");
+  auto half = graph->clone();
+  halve(*half);
+  ASSERT_TRUE(give_single_precision(*half).ok());
+  for (const Operation* op : half->topological()) EXPECT_NE(op->output()->dtype(), DType::F16);
+  // The weights have been rounded to 11 bits.
+  test::expect_same_results(*graph, *half, {.tolerance = 5e-3});
+}
+
+}  // namespace
+}  // namespace ec::metal

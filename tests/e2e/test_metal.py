@@ -1,0 +1,113 @@
+"""The target metal as users call it: Core ML packages."""
+
+import hashlib
+import json
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import onnx_builder as onnx
+from harness import Case
+
+MODEL = "Data/com.apple.CoreML/model.mlmodel"
+WEIGHTS = "Data/com.apple.CoreML/weights/weight.bin"
+
+
+class Metal(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("m.onnx", onnx.conv_model())
+
+    def digest(self, package: pathlib.Path) -> str:
+        parts = [path.relative_to(package).as_posix().encode() + path.read_bytes() for path in sorted(package.rglob("*")) if path.is_file()]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def test_writes_a_package_and_tells_about_it(self):
+        result = self.good("m.onnx", "-t", "metal", "-o", "m.mlpackage", "--json").result
+        package = self.dir / "m.mlpackage"
+        manifest = json.loads((package / "Manifest.json").read_text())
+        for entry in manifest["itemInfoEntries"].values():
+            self.assertTrue((package / "Data" / entry["path"]).exists())
+        self.assertIn(manifest["rootModelIdentifier"], manifest["itemInfoEntries"])
+        self.assertTrue((package / MODEL).is_file() and (package / WEIGHTS).is_file())
+        self.assertTrue(result["self_check"]["ran"], result["self_check"])
+        self.assertEqual(result["operators"]["conv"], 1)
+        # Half precision inside, single precision at the interface.
+        self.assertEqual(result["operators"]["cast"], 2)
+        self.assertIn("predicted: Neural Engine", {row["status"] for row in result["placement"]["operations"]})
+
+    def test_the_package_is_a_model(self):
+        self.good("m.onnx", "-t", "metal")
+        self.assertIn("m_metal.mlpackage/Manifest.json", self.files())
+        self.assertEqual(self.good("inspect", "m_metal.mlpackage", "--json").result["format"], "coreml")
+        self.good("run", "m_metal.mlpackage")
+
+    def test_single_precision(self):
+        result = self.good("m.onnx", "-t", "metal", "--precision", "fp32", "-o", "m.mlpackage", "--json").result
+        self.assertNotIn("cast", result["operators"])
+        self.assertEqual({row["status"] for row in result["placement"]["operations"]}, {"predicted: GPU"})
+        self.assertIsNone(result["placement"].get("estimate"))
+
+    def test_deployment_target_decides_the_version(self):
+        versions = {}
+        for system in ("ios16", "ios18", "macos26"):
+            self.good("m.onnx", "-t", "metal", "--deployment-target", system, "-o", f"{system}.mlpackage")
+            versions[system] = (self.dir / f"{system}.mlpackage" / MODEL).read_bytes()[:2]
+        self.assertEqual(versions, {"ios16": b"\x08\x07", "ios18": b"\x08\x09", "macos26": b"\x08\x0a"})
+
+    def test_all_refusals_at_once(self):
+        nodes = [onnx.node("Det", ["x"], ["d"], name="first"), onnx.node("BitwiseNot", ["i"], ["n"], name="second")]
+        inputs = [onnx.value("x", [2, 3, 3]), onnx.value("i", [4], dtype=7)]
+        self.write("bad.onnx", onnx.model(nodes, inputs, [onnx.value("d", [2]), onnx.value("n", [4], dtype=7)], opset=18))
+        outcome = self.bad(3, "EC3004", "bad.onnx", "-t", "metal", "-o", "bad.mlpackage")
+        self.assertIn("first", outcome.err)
+        self.assertIn("second", outcome.err)
+        self.assertFalse((self.dir / "bad.mlpackage").exists())
+
+    def test_class_names(self):
+        count = self.good("inspect", "m.onnx", "--dim", "batch=1", "--json").result["outputs"][0]["shape"]
+        self.write("few.txt", b"a\nb\n")
+        self.assertNotEqual(count, [1, 2])
+        self.bad(3, "EC3004", "m.onnx", "-t", "metal", "--class-labels", "few.txt", "-o", "c.mlpackage")
+        self.bad(7, "EC1001", "m.onnx", "-t", "metal", "--class-labels", "none.txt", "-o", "c.mlpackage")
+        self.write("flat.onnx", onnx.model([onnx.node("Softmax", ["x"], ["y"])], [onnx.value("x", [1, 3])], [onnx.value("y", [1, 3])], opset=18))
+        self.write("three.txt", b"cat\r\ndog\nbird")
+        result = self.good("flat.onnx", "-t", "metal", "--class-labels", "three.txt", "-o", "c.mlpackage", "--json").result
+        self.assertEqual(result["operators"]["classify"], 1)
+        self.assertTrue(result["self_check"]["ran"], result["self_check"])
+        content = (self.dir / "c.mlpackage" / MODEL).read_bytes()
+        self.assertTrue(all(name in content for name in (b"cat", b"dog", b"bird", b"classLabel_probs")))
+
+    def test_int8_weights(self):
+        weights = onnx.tensor("w", [64, 64], [((i * 37) % 19 - 9) / 20 for i in range(64 * 64)])
+        nodes = [onnx.node("MatMul", ["x", "w"], ["y"], "layer")]
+        self.write("l.onnx", onnx.model(nodes, [onnx.value("x", [1, 64])], [onnx.value("y", [1, 64])], [weights]))
+        plain = self.good("l.onnx", "-t", "metal", "-o", "a.mlpackage", "--json").result
+        result = self.good("l.onnx", "-t", "metal", "-q", "dynamic", "-o", "b.mlpackage", "--json").result
+        self.assertEqual(result["operators"]["constexpr_affine_dequantize"], 1)
+        self.assertLess(result["output_bytes"], plain["output_bytes"])
+        self.assertTrue(result["self_check"]["ran"], result["self_check"])
+
+    def test_rounded_activations_need_a_newer_system(self):
+        outcome = self.good("m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "-o", "m.mlpackage")
+        self.assertIn("needs iOS 17", outcome.err)
+        self.bad(3, "EC3004", "m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "--deployment-target", "ios16",
+                 "-o", "n.mlpackage")
+
+    def test_same_bytes_everywhere(self):
+        other = pathlib.Path(tempfile.mkdtemp(prefix="edgecompile-other-"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        shutil.copy(self.dir / "m.onnx", other / "m.onnx")
+        digests = set()
+        for folder in (self.dir, other):
+            for environment in ({"LC_ALL": "C", "EDGECOMPILE_THREADS": "1"}, {"LC_ALL": "de_DE.UTF-8", "EDGECOMPILE_THREADS": "2"}):
+                target = folder / "out.mlpackage"
+                shutil.rmtree(target, ignore_errors=True)
+                self.good(folder / "m.onnx", "-t", "metal", "-o", target, env=environment)
+                digests.add(self.digest(target))
+        self.assertEqual(len(digests), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
