@@ -26,9 +26,27 @@ coreml::Metadata metadata_of(const ModelJob& job, const TargetOptions& options) 
   return metadata;
 }
 
+// What the user knows the operation by: casts and others between the model's own go by what they
+// read.
+std::string source_name(const Operation& op) {
+  const Operation* at = &op;
+  while (at->location().name().empty()) {
+    const Tensor* from = nullptr;
+    for (const Tensor* input : at->inputs()) {
+      if (input == nullptr || input->is_constant()) continue;
+      from = input;
+      break;
+    }
+    if (from == nullptr) return {};
+    if (from->producer() == nullptr) return from->name();
+    at = from->producer();
+  }
+  return std::string(at->location().name());
+}
+
 OpPlacement row_of(const Operation& op) {
   OpPlacement row;
-  row.name = op.location().name();
+  row.name = source_name(op);
   row.op = op_name(op.kind());
   row.source_op = op.location().op_type;
   if (!op.outputs().empty()) row.output_type = op.output()->type().text();

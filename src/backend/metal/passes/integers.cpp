@@ -186,21 +186,45 @@ class Simulation {
   std::vector<Tensor*> replaced_;
 };
 
+// The numbers that a constant stands for; nothing where its parameters are computed or of blocks.
+std::optional<std::vector<float>> dequantized(const Operation* op) {
+  const Tensor *x = op->input(0), *scale = op->input(1), *zero_point = op->input(2);
+  const auto& attrs = op->attrs_as<DequantizeAttrs>();
+  if (!is_constant(x) || !is_constant(scale) || attrs.block_size != 0 ||
+      (zero_point != nullptr && !is_constant(zero_point)))
+    return std::nullopt;
+  const std::vector<double> values = double_values(x), scales = double_values(scale);
+  const std::vector<double> zeros =
+      zero_point == nullptr ? std::vector<double>() : double_values(zero_point);
+  const std::vector<int64_t> shape = x->shape()->sizes();
+  const auto axis =
+      static_cast<size_t>(std::max<int64_t>(0, positive_axis(attrs.axis, shape.size())));
+  size_t inner = 1;
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
+  std::vector<float> floats;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t channel = scales.size() == 1 ? 0 : i / inner % scales.size();
+    const double zero = channel < zeros.size() ? zeros[channel] : 0;
+    floats.push_back(static_cast<float>((values[i] - zero) * scales[channel]));
+  }
+  return floats;
+}
+
 // Programs round to 8 bits alone: constants of more bits are the numbers that they stand for, and
 // values of more bits stay floats.
 Result<bool> leave_wide_rounding(Rewriter& r, Operation* op) {
   Tensor* x = op->input(0);
-  if (is_byte(x->dtype()) || x->type().quant || op->output()->dtype() != DType::F32) return false;
+  if (!is_integer(x->dtype()) || bit_width(x->dtype()) <= 8 || x->type().quant ||
+      op->output()->dtype() != DType::F32)
+    return false;
   const Operation* quantize = produced_by(x, OpKind::Quantize);
   if (quantize != nullptr && quantize->input(0)->dtype() == DType::F32) {
     r.replace(op, quantize->input(0));
     return true;
   }
-  for (const Tensor* input : op->inputs())
-    if (input != nullptr && !is_constant(input)) return false;
-  EC_TRY(Tensor * value, r.add_folded(OpKind::Dequantize, op->inputs(), op->attrs()));
-  if (!is_constant(value)) return false;
-  r.replace(op, value);
+  const auto floats = dequantized(op);
+  if (!floats) return false;
+  r.replace(op, r.graph().add_constant<float>("", *x->shape(), std::span<const float>(*floats)));
   return true;
 }
 
