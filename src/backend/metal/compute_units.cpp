@@ -139,6 +139,10 @@ Verdict verdict_of(const Operation& op) {
 
 }  // namespace
 
+bool is_told(const Operation& op) {
+  return op.kind() != OpKind::Cast || !op.location().name().empty();
+}
+
 void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row) {
   const Verdict v = verdict_of(op);
   const bool engine_allowed =

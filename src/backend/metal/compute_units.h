@@ -13,6 +13,10 @@ namespace ec::metal {
 inline constexpr std::string_view kOnNeuralEngine = "predicted: Neural Engine",
                                   kOnGpu = "predicted: GPU", kOnCpu = "predicted: CPU";
 
+// Whether an operation has a row in reports: casts between precisions are no operations of the
+// model.
+bool is_told(const Operation& op);
+
 // Fills placement, status ("predicted: Neural Engine"), reason and fix of an operation's row.
 void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row);
 

@@ -24,6 +24,7 @@ std::optional<DeviceEstimate> estimate_run(const Graph& written, const Placement
   DeviceEstimate e;
   size_t i = 0;
   for (const Operation* op : written.topological()) {
+    if (!is_told(*op)) continue;
     if (i >= report.operations.size()) break;
     const bool engine = report.operations[i++].status == kOnNeuralEngine;
     (engine ? e.device_macs : e.host_macs) += count_macs(*op).value_or(0);
