@@ -8,6 +8,7 @@
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "passes/match.h"
+#include "support/strings.h"
 
 namespace ec::passes {
 namespace {
@@ -103,8 +104,11 @@ class Simulation {
 
   Result<Tensor*> float_of(Tensor* tensor) {
     if (const auto found = floats_.find(tensor); found != floats_.end()) return found->second;
+    if (!tensor->is_constant())
+      return Error(Code::NotOnTarget, "'" + printable(tensor->name()) +
+                                          "' holds integers with scales that nothing computes");
     Tensor* value = nullptr;
-    if (is_byte(tensor->dtype())) {
+    if (is_byte(tensor->dtype()) && tensor->shape()->rank() > 0) {
       const Parameters p = parameters(tensor->type());
       TensorType plain = tensor->type();
       plain.quant.reset();
@@ -164,7 +168,8 @@ class Simulation {
     spec.num_outputs = op.outputs().size();
     EC_TRY(Operation * copy, graph_.add(op.kind(), std::move(inputs), std::move(spec)));
     // Movement of rounded values gives rounded values.
-    const bool same = op.def().quant == QuantRule::SameAsInput && op.input(0)->type().quant &&
+    const bool same = op.def().quant == QuantRule::SameAsInput && op.input(0) != nullptr &&
+                      op.input(0)->type().quant &&
                       op.output()->type().quant == op.input(0)->type().quant;
     for (size_t i = 0; i < op.outputs().size(); ++i) {
       Tensor *old = op.output(i), *value = copy->output(i);
@@ -243,9 +248,28 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Dequantize, leave_wide_rounding, "rounding to more than 8 bits"},
 };
 
+// Operations that compute on integers in ways of their own, or keep them from run to run.
+bool has_no_float_form(const Operation& op) {
+  switch (op.kind()) {
+    case OpKind::ReadState:
+    case OpKind::WriteState:
+    case OpKind::LstmSequence:
+    case OpKind::RnnSequence:
+    case OpKind::Svdf:
+    case OpKind::SoftmaxI16:
+    case OpKind::Custom:
+      return has_quant(&op);
+    default:
+      return !op.bodies().empty() && has_quant(&op);
+  }
+}
+
 }  // namespace
 
 Status simulate_integers(Graph& graph, PassContext& context, PassStats& stats) {
+  // The writer refuses them by name.
+  for (const Operation* op : graph.topological())
+    if (has_no_float_form(*op)) return {};
   for (const Tensor* tensor : graph.tensors()) {
     if (!tensor->type().quant) continue;
     EC_CHECK_OK(Simulation(graph, context).run(stats));
