@@ -18,6 +18,9 @@ constexpr float kLargestHalf = 65504.0f;
 // Numbers that stand for infinity.
 constexpr float kInfinite = 1e38f;
 
+// Beyond this an expression is no norm.
+constexpr size_t kLongestChain = 16;
+
 bool is_single(const Tensor* tensor) {
   return tensor != nullptr && tensor->dtype() == DType::F32 && !tensor->type().quant;
 }
@@ -45,6 +48,7 @@ class HalfPrecision {
       : graph_(graph), options_(options) {}
 
   Result<std::vector<KeptSingle>> run() {
+    for (const Operation* op : graph_.topological()) find_delicate(*op);
     for (Operation* op : graph_.topological()) {
       if (computes_on_half(*op))
         EC_CHECK_OK(convert(*op));
@@ -76,7 +80,45 @@ class HalfPrecision {
     return false;
   }
 
+  // Squares and sums in front of roots and logarithms: small ones are zero in half precision, large
+  // ones infinite, and the function shows it. The chain up to the next other operation is kept.
+  void find_delicate(const Operation& op) {
+    if (op.kind() != OpKind::Log && op.kind() != OpKind::Sqrt && op.kind() != OpKind::Rsqrt) return;
+    std::vector<const Operation*> chain{&op};
+    bool squares = op.kind() == OpKind::Log;
+    for (size_t i = 0; i < chain.size() && chain.size() < kLongestChain; ++i)
+      for (const Tensor* input : chain[i]->inputs()) {
+        const Operation* from = is_single(input) ? input->producer() : nullptr;
+        if (from == nullptr || !is_sum(*from)) continue;
+        squares = squares || is_square(*from);
+        chain.push_back(from);
+      }
+    if (!squares) return;
+    for (const Operation* part : chain)
+      delicate_.emplace(part, std::string("in front of a ") + std::string(op_name(op.kind())) +
+                                  ", where half precision loses small and large numbers");
+  }
+  static bool is_square(const Operation& op) {
+    return op.kind() == OpKind::ReduceSumSquare || op.kind() == OpKind::Pow ||
+           op.kind() == OpKind::SquaredDifference ||
+           (op.kind() == OpKind::Mul && op.input(0) == op.input(1));
+  }
+  static bool is_sum(const Operation& op) {
+    switch (op.kind()) {
+      case OpKind::Add:
+      case OpKind::Max:
+      case OpKind::Clip:
+      case OpKind::Sqrt:
+      case OpKind::ReduceSum:
+      case OpKind::ReduceMean:
+        return true;
+      default:
+        return is_square(op);
+    }
+  }
+
   std::string reason_to_keep(const Operation& op) const {
+    if (const auto found = delicate_.find(&op); found != delicate_.end()) return found->second;
     switch (op.kind()) {
       case OpKind::Lstm:
         if (!options_.half_recurrent) return "recurrent layers take half precision from iOS 17 on";
@@ -178,6 +220,7 @@ class HalfPrecision {
   const HalfPrecisionOptions& options_;
   // By the tensor of the graph before; looked up, never iterated.
   std::unordered_map<const Tensor*, Tensor*> halves_, singles_;
+  std::unordered_map<const Operation*, std::string> delicate_;
   std::vector<KeptSingle> kept_;
 };
 

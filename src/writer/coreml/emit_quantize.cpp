@@ -89,8 +89,79 @@ Status emit_stored_weight(OpEmitter& e) {
   return {};
 }
 
+// Elements of 4 bits, one per byte, as programs store them: the first in the low half.
+Blob packed(const Blob& elements, DType dtype) {
+  if (bit_width(dtype) != 4) return elements;
+  Buffer buffer = Buffer::allocate((elements.size() + 1) / 2);
+  for (size_t i = 0; i < elements.size(); ++i)
+    buffer.data()[i / 2] |= (elements.bytes()[i] & std::byte{15}) << (i % 2 * 4);
+  return std::move(buffer).to_blob();
+}
+
+std::optional<DataType> stored_type(DType dtype) {
+  switch (dtype) {
+    case DType::I4:
+      return DataType::Int4;
+    case DType::U4:
+      return DataType::UInt4;
+    case DType::I8:
+      return DataType::Int8;
+    case DType::U8:
+      return DataType::UInt8;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The scales with as many dimensions as the weights have: their sizes tell the blocks.
+Result<std::vector<int64_t>> block_counts(OpEmitter& e) {
+  const auto& attrs = e.attrs<DequantizeAttrs>();
+  const std::vector<int64_t> data = e.sizes(e.input(0)), scale = e.sizes(e.input(1));
+  std::vector<int64_t> counts(data.size(), 1);
+  if (attrs.block_size != 0)
+    counts = scale;
+  else if (has_axis(e))
+    counts[static_cast<size_t>(e.axis(attrs.axis))] = *e.input(1)->type().num_elements();
+  bool divides = counts.size() == data.size() && !data.empty();
+  for (size_t d = 0; d < data.size() && divides; ++d)
+    divides = counts[d] > 0 && data[d] % counts[d] == 0;
+  if (!divides) return e.fail("blocks that do not divide the weights");
+  return counts;
+}
+
+// Weights of 4 bits and scales of blocks: operands that are literals, from iOS 18 on.
+Status emit_blocks(OpEmitter& e) {
+  EC_CHECK_OK(e.need(kCoremlIos18, "weights of 4 bits or with scales of blocks"));
+  const auto type = stored_type(e.input(0)->dtype());
+  if (!type || (e.has(2) && e.input(2)->dtype() != e.input(0)->dtype()))
+    return e.fail("integers other than of 4 and 8 bits");
+  EC_TRY(const std::vector<int64_t> counts, block_counts(e));
+  coreml::Operation op;
+  op.type = "constexpr_blockwise_shift_scale";
+  const auto literal = [&](std::string_view parameter, DataType element, std::vector<int64_t> dims,
+                           Blob data) {
+    auto value = std::make_shared<const Value>(
+        stored(e, ValueType::tensor(element, std::move(dims)), std::move(data)));
+    op.inputs.emplace_back(std::string(parameter),
+                           std::vector<coreml::Binding>{{"", std::move(value)}});
+  };
+  literal("data", *type, e.sizes(e.input(0)), packed(e.input(0)->raw_data(), e.input(0)->dtype()));
+  if (e.has(2) && !is_zero(e.input(2)))
+    literal("offset", *type, counts, packed(e.input(2)->raw_data(), e.input(2)->dtype()));
+  literal("scale", element_type(e.input(1)->dtype()).value_or(DataType::Float32), counts,
+          e.input(1)->raw_data());
+  const std::string name = e.block().name(e.op().output());
+  op.outputs.push_back({name, type_of(e.op().output())});
+  e.block().add(std::move(op), name);
+  return {};
+}
+
 Status emit_dequantize(OpEmitter& e) {
   const auto& attrs = e.attrs<DequantizeAttrs>();
+  const bool known = e.input(0)->is_constant() && e.has(1) && e.input(1)->is_constant() &&
+                     (!e.has(2) || e.input(2)->is_constant());
+  if (known && (attrs.block_size != 0 || bit_width(e.input(0)->dtype()) == 4))
+    return emit_blocks(e);
   EC_CHECK_OK(check_parameters(e, attrs.block_size));
   if (!is_byte(e.input(0)->dtype())) return e.fail("integers other than of 8 bits");
   if (e.input(0)->is_constant()) return emit_stored_weight(e);

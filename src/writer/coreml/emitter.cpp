@@ -30,6 +30,8 @@ bool is_stored(const ValueType& type) {
     case DataType::Float32:
     case DataType::Int8:
     case DataType::UInt8:
+    case DataType::Int4:
+    case DataType::UInt4:
       break;
     default:
       return false;
@@ -94,6 +96,8 @@ std::optional<DataType> element_type(DType dtype) {
     case DType::U16:
     case DType::I32:
     case DType::I64:
+    case DType::I4:
+    case DType::U4:
       return DataType::Int32;
     default:
       return std::nullopt;

@@ -49,6 +49,21 @@ TEST(HalfPrecision, TinyNumbersBesideASumStaySingle) {
   EXPECT_EQ(kinds_of(*graph), "add:f32");
 }
 
+TEST(HalfPrecision, SquaresInFrontOfRootsStaySingle) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[2,8]) -> (y = %y) {
+    %q = mul(%x, %x) %a = const i64[1] dense[1] %m = reduce_mean(%q, %a)
+    %e = const f32[] splat(0.001) %s = add(%m, %e) %r = rsqrt(%s) %y = mul(%x, %r)
+  })");
+  const auto kept = halve(*graph);
+  ASSERT_EQ(kept.size(), 4u);
+  EXPECT_NE(kept[0].reason.find("rsqrt"), std::string::npos) << kept[0].reason;
+  // The normalisation itself is in half precision.
+  EXPECT_TRUE(kinds_of(*graph).ends_with("mul:f16 cast:f32")) << kinds_of(*graph);
+  // A root of something else is, too.
+  auto plain = test::graph_from("graph @g(%x: f32[4]) -> (y = %y) { %y = sqrt(%x) }");
+  EXPECT_TRUE(halve(*plain).empty());
+}
+
 TEST(HalfPrecision, IntegersAndTruthValuesStay) {
   auto graph = test::graph_from(R"(graph @g(%x: f32[4], %z: f32[4]) -> (y = %y) {
     %b = less(%x, %z) %y = where(%b, %x, %z)

@@ -215,6 +215,21 @@ TEST(CoremlPackage, WeightsOfEightBitsAreUnpackedByTheCompiler) {
   EXPECT_EQ(written.program.model.specification_version, kCoremlIos16);
 }
 
+TEST(CoremlPackage, WeightsOfFourBitsNeedANewerSystem) {
+  const Written blocks = round_trip(R"(graph @g(%x: f32[2,4]) -> (y = %y) {
+    %q = const i4[3,4] dense[1,2,-3,4,-5,6,7,-8,0,1,2,3] %s = const f32[3,2] dense[1,2,3,4,5,6]
+    %w = dequantize(%q, %s) {axis=1, block_size=2} %y = matmul(%x, %w) {transpose_b=true}
+  })");
+  EXPECT_EQ(blocks.kinds(), "constexpr_blockwise_shift_scale linear");
+  EXPECT_EQ(blocks.program.model.specification_version, kCoremlIos18);
+  const Written channels = round_trip(R"(graph @g(%x: f32[2,4]) -> (y = %y) {
+    %q = const u4[3,4] dense[1,2,3,4,5,6,7,8,0,1,2,15] %s = const f32[3] dense[1,2,3]
+    %z = const u4[3] dense[8,7,6]
+    %w = dequantize(%q, %s, %z) {axis=0} %y = matmul(%x, %w) {transpose_b=true}
+  })");
+  EXPECT_EQ(channels.kinds(), "constexpr_blockwise_shift_scale linear");
+}
+
 TEST(CoremlPackage, EverythingThatCannotBeWrittenIsTold) {
   DiagnosticSink sink;
   const auto refused =
