@@ -9,6 +9,7 @@
 #include "backend/metal/estimate.h"
 #include "backend/metal/images.h"
 #include "backend/metal/package.h"
+#include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
@@ -118,18 +119,27 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
   report.add(std::move(row));
 }
 
+// What sessions do not need: floats in place of integers with scales, images and types that
+// packages take, and the forms of what that leaves.
+Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph) {
+  PassContext context;
+  PassStats stats;
+  EC_CHECK_OK(passes::simulate_integers(graph, context, stats));
+  EC_TRY(std::vector<CoremlImageInput> images, give_image_inputs(graph));
+  EC_CHECK_OK(passes::give_interface_types(graph, stats));
+  EC_TRY([[maybe_unused]] const PassStats legal,
+         passes::kLegaliseMilPass.make({})->run(graph, context));
+  return images;
+}
+
 }  // namespace
 
 Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,
                                 DiagnosticSink& sink) {
   auto package = std::make_shared<PlacedPackage>();
   std::unique_ptr<Graph> written = job.graph->clone();
-  // Weights that quantisation rounded carry their parameters in their types.
-  PassContext context;
-  PassStats stats;
-  EC_CHECK_OK(passes::simulate_integers(*written, context, stats));
   CoremlWriteOptions write;
-  EC_TRY(write.images, give_image_inputs(*written));
+  EC_TRY(write.images, give_package_form(*written));
   if (options.half_precision) {
     HalfPrecisionOptions half;
     // Recurrent layers take half precision where the system is new enough.

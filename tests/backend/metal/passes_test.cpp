@@ -1,6 +1,8 @@
 // The forms that ML Programs have: what the legalisation makes of operations, and that results
 // stay.
+#include "backend/metal/passes/rules.h"
 #include "ops/attrs.h"
+#include "ops/op_def.h"
 #include "passes/harness.h"
 
 namespace ec {
@@ -89,17 +91,19 @@ TEST(LegaliseMil, DimensionsThatMoveTogetherMerge) {
                kLegal, "reshape transpose reshape");
 }
 
-TEST(LegaliseMil, InterfaceTypes) {
-  const auto out = optimise(R"(graph @g(%x: i64[3], %s: f32[], %b: f32[3]) -> (y = %y, z = %z) {
+TEST(PackageForm, InterfaceTypes) {
+  auto graph = test::graph_from(R"(graph @g(%x: i64[3], %s: f32[], %b: f32[3]) -> (y = %y, z = %z) {
     %f = cast(%x) {to=f32} %y = less(%f, %b) %z = mul(%b, %s)
-  })",
-                            kLegal, {.compare = false});
-  ASSERT_EQ(out.after->inputs().size(), 3u);
-  EXPECT_EQ(out.after->inputs()[0]->name(), "x");
-  EXPECT_EQ(out.after->inputs()[0]->type().text(), "i32[3]");
-  EXPECT_EQ(out.after->inputs()[1]->type().text(), "f32[1]");
-  EXPECT_EQ(out.after->inputs()[2]->type().text(), "f32[3]");
-  EXPECT_EQ(out.after->outputs()[0]->type().text(), "f32[3]");
+  })");
+  PassStats stats;
+  ASSERT_TRUE(passes::give_interface_types(*graph, stats).ok());
+  EXPECT_TRUE(verify(*graph).empty());
+  ASSERT_EQ(graph->inputs().size(), 3u);
+  EXPECT_EQ(graph->inputs()[0]->name(), "x");
+  EXPECT_EQ(graph->inputs()[0]->type().text(), "i32[3]");
+  EXPECT_EQ(graph->inputs()[1]->type().text(), "f32[1]");
+  EXPECT_EQ(graph->inputs()[2]->type().text(), "f32[3]");
+  EXPECT_EQ(graph->outputs()[0]->type().text(), "f32[3]");
 }
 
 TEST(LegaliseMil, Arithmetic) {
@@ -130,13 +134,18 @@ TEST(LegaliseMil, BlocksOfSpaceAndBatch) {
            kLegal);
 }
 
-TEST(LegaliseMil, IntegersWithScalesBecomeRoundedFloats) {
-  const auto out = optimise(R"(graph @g(%x: i8[1,4] q(0.5:0)) -> (y = %y) {
+TEST(PackageForm, IntegersWithScalesBecomeRoundedFloats) {
+  auto graph = test::graph_from(R"(graph @g(%x: i8[1,4] q(0.5:0)) -> (y = %y) {
     %y = relu(%x) : i8[1,4] q(0.25:-3)
-  })",
-                            kLegal, {.compare = false});
-  EXPECT_EQ(out.after->inputs()[0]->type().text(), "f32[1,4]");
-  EXPECT_EQ(out.kinds(), "quantize dequantize relu quantize dequantize");
+  })");
+  PassContext context;
+  PassStats stats;
+  ASSERT_TRUE(passes::simulate_integers(*graph, context, stats).ok());
+  EXPECT_TRUE(verify(*graph).empty());
+  EXPECT_EQ(graph->inputs()[0]->type().text(), "f32[1,4]");
+  std::string kinds;
+  for (const Operation* op : graph->topological()) kinds += std::string(op_name(op->kind())) + " ";
+  EXPECT_EQ(kinds, "quantize dequantize relu quantize dequantize ");
 }
 
 }  // namespace

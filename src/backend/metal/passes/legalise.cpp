@@ -11,18 +11,13 @@ class LegaliseMilPass : public Pass {
  public:
   std::string_view name() const override { return kLegaliseMilPass.name; }
   Result<PassStats> run(Graph& graph, PassContext& context) const override {
-    PassStats stats;
-    EC_CHECK_OK(simulate_integers(graph, context, stats));
-    if (context.depth == 0) EC_CHECK_OK(give_interface_types(graph, stats));
     Rewriter rewriter(graph, context);
     EC_CHECK_OK(compute_in_single_precision(rewriter));
     std::vector<RewriteRule> rules;
     for (const auto family : {kMilActivations, kMilArithmetic, kMilLinear, kMilNorms, kMilMovement,
                               kMilRanks, kMilWindows, kMilFormulas})
       rules.insert(rules.end(), family.begin(), family.end());
-    EC_TRY(const PassStats rewritten, apply_rules(graph, context, rules));
-    stats.add(rewritten);
-    return stats;
+    return apply_rules(graph, context, rules);
   }
 };
 
@@ -32,9 +27,7 @@ const PassInfo kLegaliseMilPass{
     .name = "legalise-mil",
     .summary = "Brings operations into forms that Core ML's programs have operations for.",
     .details =
-        "Operations on integers with scales compute on floats between quantize and dequantize; "
-        "inputs and outputs get the types that packages have (f32, f16, i32), with casts; "
-        "activations, functions and normalisations that programs lack become formulas; linear "
+        "Activations, functions and normalisations that programs lack become formulas; linear "
         "layers get weights as [out, in]; attention, einsum, Fourier transforms, sampled grids and "
         "resizes that no operation does become products and gathers; recurrent layers other than "
         "plain LSTMs are unrolled; transposes of more than five dimensions merge those that move "
