@@ -50,6 +50,11 @@ bool keeps_eight_bits(const Tensor* tensor) {
   });
 }
 
+bool fits_32_bits(const std::vector<int64_t>& values) {
+  return std::ranges::all_of(values,
+                             [](int64_t value) { return value == static_cast<int32_t>(value); });
+}
+
 // A constant's elements as programs hold them.
 Blob elements_of(const Tensor* tensor, DataType element) {
   if (element != DataType::Int32 || tensor->dtype() == DType::I32) return tensor->raw_data();
@@ -203,6 +208,11 @@ std::string BlockEmitter::name(const Tensor* tensor) {
   if (tensor->is_constant()) {
     Value value;
     value.type = type_of(tensor);
+    if (tensor->dtype() == DType::I64 && !fits_32_bits(*int_values(tensor)))
+      state_.sink->report(
+          Error(Code::NotOnTarget, "the constant '" + printable(tensor->name()) +
+                                       "' has numbers beyond the 32 bits of programs")
+              .hint("keep integers within 32 bits"));
     value.data = elements_of(tensor, value.type.element);
     name = constant(std::move(value), tensor->name());
   } else {

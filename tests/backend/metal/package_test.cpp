@@ -240,6 +240,16 @@ TEST(CoremlPackage, EverythingThatCannotBeWrittenIsTold) {
   EXPECT_EQ(sink.error_count(), 2u);
 }
 
+TEST(CoremlPackage, NumbersBeyond32BitsAreRefused) {
+  DiagnosticSink sink;
+  const auto refused = write_coreml(
+      *test::graph_from("graph @g(%x: i64[2]) -> (y = %y) { %k = const i64[2] dense[1,5000000000] "
+                        "%s = add(%x, %k) %y = cast(%s) {to=i32} }"),
+      {}, sink);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::NotOnTarget);
+}
+
 TEST(CoremlPackage, TheSameGraphGivesTheSameBytes) {
   const auto graph = test::graph_from(
       "graph @g(%x: f32[2,5]) -> (y = %y) { %w = const f32[3,5] splat(0) "
