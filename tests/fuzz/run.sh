@@ -11,20 +11,21 @@ limit=(-max_total_time="$seconds")
 status=0
 
 # Longer inputs find nothing that shorter ones do not, and take longer.
-declare -A length=([onnx]=4096 [tflite]=8192 [tensorflow]=16384 [keras]=32768 [torch]=16384 [export]=40960 [ecir]=4096 [arrays]=4096
+declare -A length=([onnx]=4096 [tflite]=8192 [tensorflow]=16384 [keras]=32768 [coreml]=16384 [torch]=16384 [export]=40960 [ecir]=4096 [arrays]=4096
   [images]=2048 [samples]=4096 [lists]=2048 [statistics]=32768 [config]=2048)
 # Files of other tests that are seeds, too.
 more_seeds() {
   case $1 in
     onnx) find "$here/../frontend/onnx/models" "$here/../data/hostile" -name '*.onnx' -size -9 ;;
     tflite) find "$here/../data/hostile" -name '*.tflite' ;;
+    coreml) find "$here/../frontend/coreml" -name 'model.mlmodel' -size -33 ;;
     keras) find "$here/../frontend/keras" -name '*.h5' -size -65 -o -name '*.keras' -size -65 ;;
     torch) find "$here/../frontend/torch/models" "$here/../data/hostile" -name '*.pt' -size -33 ;;
     export) find "$here/../frontend/torch/models" -name '*.pt2' -size -81 ;;
   esac
 }
 
-for reader in ${READERS:-onnx tflite tensorflow keras torch export ecir arrays images samples lists statistics config}; do
+for reader in ${READERS:-onnx tflite tensorflow keras coreml torch export ecir arrays images samples lists statistics config}; do
   work=$build/corpus/$reader
   mkdir -p "$work"
   more_seeds "$reader" | sort | paste -sd, >"$build/corpus/$reader.seeds"

@@ -119,13 +119,21 @@ compare_tensorflow() {
   return $status
 }
 
-# Packages for Core ML, loaded by Apple's own tools.
+# Core ML packages that we write, loaded by Apple's own tools; packages that we read: recorded ones, networks that coremltools converts here, and every operator in many forms.
 compare_coreml() {
-  if make_venv coreml tests/interop/requirements-coreml.txt; then
+  local program=build/bin/edgecompile data=${EC_SHARED_DATA:-../shared/data} status=0
+  if make_venv coreml tests/interop/requirements-coreml.txt tests/interop/requirements-torch.txt; then
     "$work/coreml/bin/pip" install -q -r tests/interop/requirements-coreml.txt
-    sha256sum < tests/interop/requirements-coreml.txt > "$work/coreml/.stamp"
+    "$work/coreml/bin/pip" install -q $(grep -E '^(pillow|huggingface_hub|safetensors|pyyaml)==' tests/interop/requirements-torch.txt)
+    "$work/coreml/bin/pip" install -q --no-deps $(grep -E '^(torchvision|timm)==' tests/interop/requirements-torch.txt)
+    cat tests/interop/requirements-coreml.txt tests/interop/requirements-torch.txt | sha256sum > "$work/coreml/.stamp"
   fi
-  "$work/coreml/bin/python" tests/interop/coreml_write_check.py --edgecompile build/bin/edgecompile --out "$work/results"
+  local coreml="$work/coreml/bin/python" recorded=()
+  [ ! -d "$data/coreml" ] || recorded=(--recorded "$data/coreml")
+  "$coreml" tests/interop/coreml_write_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$coreml" tests/interop/coreml_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  "$coreml" tests/interop/coreml_read_check.py --edgecompile "$program" "${recorded[@]}" --out "$work/results" || status=1
+  return $status
 }
 
 make_peers

@@ -8,8 +8,7 @@
 namespace ec::mil {
 namespace {
 
-// --- scales
-// ---------------------------------------------------------------------------------------
+// --- scales --------------------------------------------------------------------------------------
 
 Ints shape_of(OpCall& c, Tensor* x) {
   Ints shape;
@@ -120,8 +119,7 @@ Tensors blockwise_shift_scale(OpCall& c) {
   return {shift_scale(c, c.in("data"), c.in("scale"), c.maybe("offset"))};
 }
 
-// --- tables and masks
-// -----------------------------------------------------------------------------
+// --- tables and masks ----------------------------------------------------------------------------
 
 // A constant operand as bytes.
 Weights weights_of(OpCall& c, std::string_view parameter) {

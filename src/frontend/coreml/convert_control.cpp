@@ -62,8 +62,7 @@ Tensors give_up(OpCall& c, Error error) {
   return {};
 }
 
-// --- cond
-// -----------------------------------------------------------------------------------------
+// --- cond ----------------------------------------------------------------------------------------
 
 Tensors inline_branch(OpCall& c, const coreml::Block& block) {
   Scope inner(c.scope().site, &c.scope(), c.opset());
@@ -110,8 +109,7 @@ Tensors cond(OpCall& c) {
   return {};
 }
 
-// --- while_loop
-// -----------------------------------------------------------------------------------
+// --- while_loop ----------------------------------------------------------------------------------
 
 struct LoopParts {
   const coreml::Block &test, &body;

@@ -6,8 +6,7 @@
 namespace ec::mil {
 namespace {
 
-// --- grids
-// ----------------------------------------------------------------------------------------
+// --- grids ---------------------------------------------------------------------------------------
 
 // Width and height as [2] in the type of the coordinates.
 Tensor* extent(OpCall& c, Tensor* x, DType dtype) {
@@ -110,8 +109,7 @@ Tensors affine(OpCall& c) {
   return {sample(c, x, in_unit(c, grid, x, unit, outside.unit), read_mode(c), outside)};
 }
 
-// --- boxes
-// ----------------------------------------------------------------------------------------
+// --- boxes ---------------------------------------------------------------------------------------
 
 // `count` positions between begin and end of each box, [N, 1] each: [N, count].
 Tensor* positions(OpCall& c, Tensor* begin, Tensor* end, int64_t count, Sampling sampling) {
@@ -180,6 +178,7 @@ Tensor* crop_and_resize(OpCall& c, Tensor* images, Tensor* boxes) {
   const int64_t height = c.integer("target_height", 1), width = c.integer("target_width", 1);
   if (!c.ok() || height < 1 || width < 1 || height > (1 << 16) || width > (1 << 16))
     return c.fail(Code::BadValue, "the target size is out of range");
+  if (!c.afford(height + width)) return boxes;
   const Sampling sampling = read_sampling(c);
   boxes = c.cast(boxes, DType::F32);
   const Boxes b = read_boxes(c, images, boxes);
@@ -211,6 +210,7 @@ Tensors crop_resize_15(OpCall& c) {
   const int64_t count = c.size(roi, 0), batch = c.size(x, 0);
   if (!c.ok() || count > (1 << 16) || batch > (1 << 16))
     return {c.fail(Code::TooLarge, "too many boxes or images")};
+  if (!c.afford(2 * count * batch)) return {x};
   Ints images, boxes;
   for (int64_t n = 0; n < count; ++n)
     for (int64_t i = 0; i < batch; ++i) {
@@ -230,8 +230,7 @@ Tensors crop_resize_17(OpCall& c) {
   return {crop_and_resize(c, x, boxes)};
 }
 
-// --- suppression
-// ----------------------------------------------------------------------------------
+// --- suppression ---------------------------------------------------------------------------------
 
 // Boxes [n, B, 4] and scores [n, B, K] of one image, best first; places behind the last box hold
 // the last one's scores as zeros.

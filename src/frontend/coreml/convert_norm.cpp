@@ -10,10 +10,7 @@ namespace {
 Tensor* channel_values(OpCall& c, std::string_view parameter, Tensor* x, float otherwise) {
   if (c.has(parameter)) return c.like_type(parameter, x);
   const int64_t channels = c.size(x, 1);
-  if (!c.ok() || channels > (int64_t{1} << 24)) {
-    c.fail(Code::TooLarge, "too many channels");
-    return x;
-  }
+  if (!c.ok() || !c.afford(channels)) return x;
   const std::vector<float> values(static_cast<size_t>(channels), otherwise);
   return c.cast(c.floats(Shape{channels}, values), x->dtype());
 }

@@ -28,6 +28,7 @@ Tensor* offset_axis(OpCall& c, Tensor* x, int64_t axis, int64_t out) {
   const int64_t in = c.size(x, axis);
   if (!c.ok() || in < 1 || out < 1 || out > kMostSize)
     return c.fail(Code::BadValue, "a size of the image is out of range");
+  if (!c.afford(4 * out)) return x;
   const double step = static_cast<double>(std::max<int64_t>(1, in - 1)) / static_cast<double>(out);
   Ints low, high;
   std::vector<float> fraction;

@@ -4,9 +4,25 @@
 namespace ec::mil {
 namespace {
 
+// A size of 0 is that of x, counted from the last one; 1 where x has none.
+Sizes counted_from_end(OpCall& c, Tensor* x, const Ints& shape) {
+  Sizes sizes;
+  const int64_t ahead = c.rank(x) - static_cast<int64_t>(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t axis = ahead + static_cast<int64_t>(i);
+    if (shape[i] != 0)
+      sizes.emplace_back(shape[i]);
+    else
+      sizes.push_back(axis < 0 ? Size(1) : Size(x, axis));
+  }
+  return sizes;
+}
+
 Tensors reshape(OpCall& c) {
   Tensor* x = c.in("x");
-  // A size of 0 is that of x.
+  if (const auto shape = c.known("shape");
+      shape && c.opset() >= kIos17 && std::ranges::find(*shape, 0) != shape->end())
+    return {c.reshape(x, counted_from_end(c, x, *shape))};
   return {c.add(OpKind::Reshape, {x, c.as_i64(c.in("shape"))}, ReshapeAttrs{})};
 }
 

@@ -140,10 +140,10 @@ Tensor* scatter_update(OpCall& c, Tensor* x, Tensor* update, const Ranges& r) {
   for (size_t i = 0; i < static_cast<size_t>(r.dims); ++i) {
     const int64_t size = c.size(x, static_cast<int64_t>(i));
     if (!c.ok() || size > kMost) return c.unsupported("an update with steps of a large tensor");
+    if (!c.afford(size)) return x;
     const Ints along = positions(r, i, size);
     Ints next;
-    if (static_cast<int64_t>(flat.size() * along.size()) > kMost)
-      return c.unsupported("an update with steps of a large tensor");
+    if (!c.afford(static_cast<int64_t>(flat.size() * along.size()))) return x;
     for (const int64_t before : flat)
       for (const int64_t at : along) next.push_back(before * size + at);
     flat = std::move(next);

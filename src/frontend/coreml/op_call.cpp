@@ -67,8 +67,7 @@ std::optional<double> stored_number(const coreml::Value& value) {
   return number;
 }
 
-// --- parameters
-// -----------------------------------------------------------------------------------
+// --- parameters ----------------------------------------------------------------------------------
 
 bool OpCall::has(std::string_view parameter) const {
   const auto* bindings = op_.input(parameter);
@@ -234,8 +233,16 @@ Ints OpCall::axes_of(const Tensor* x, std::string_view parameter) {
   return all;
 }
 
-// --- results
-// --------------------------------------------------------------------------------------
+bool OpCall::afford(int64_t elements) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (elements >= 0 && elements < kMost &&
+      importer_.may_expand(static_cast<size_t>(elements) * sizeof(int64_t)))
+    return true;
+  fail(Code::TooLarge, "the operation needs larger constants than the files justify");
+  return false;
+}
+
+// --- results -------------------------------------------------------------------------------------
 
 DType OpCall::declared_dtype(size_t i) {
   const auto dtype =

@@ -58,6 +58,9 @@ class OpCall : public GraphBuilder {
   // All axes where the parameter is absent.
   Ints axes_of(const Tensor* x, std::string_view parameter);
 
+  // Whether constants of so many elements may be made; an error otherwise.
+  bool afford(int64_t elements);
+
   // --- results ----------------------------------------------------------------------------------
   size_t num_outputs() const { return op_.outputs.size(); }
   DType declared_dtype(size_t i = 0);

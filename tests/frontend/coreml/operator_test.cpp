@@ -99,6 +99,15 @@ TEST(CoremlOperators, ReductionsDropDimensionsUnlessTheyAreKept) {
   expect_floats(one("reduce_max", {}, x, {}), {4});
 }
 
+TEST(CoremlOperators, ZerosOfShapesByOperatorSet) {
+  const Value x = value({0, 1, 2, 3, 4, 5}, {1, 2, 3});
+  // The sizes of x from the front where there are as many; from iOS 17 on from the end.
+  expect_floats(one("reshape", {{"shape", ints({0, 0, -1})}}, x, {1, 2, 3}, 5), {0, 1, 2, 3, 4, 5});
+  expect_floats(one("reshape", {{"shape", ints({-1, 0})}}, x, {2, 3}, 7), {0, 1, 2, 3, 4, 5});
+  expect_floats(one("reshape", {{"shape", ints({0, 0, 0, 0})}}, x, {1, 1, 2, 3}, 7),
+                {0, 1, 2, 3, 4, 5});
+}
+
 TEST(CoremlOperators, SlicesWithMasks) {
   const Value x = value({0, 1, 2, 3, 4, 5}, {2, 3});
   expect_floats(one("slice_by_index",
