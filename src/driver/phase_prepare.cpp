@@ -1,6 +1,7 @@
 // fold-input and prepare: what has to happen before passes change the graph.
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
+#include "passes/widen_halves.h"
 #include "quantize/strategy/predict.h"
 #include "quantize/strategy/qat.h"
 #include "quantize/target/target_spec.h"
@@ -35,6 +36,7 @@ Status fold_input(Compilation& compilation) {
 Status prepare(Compilation& compilation) {
   EC_TRY(const quantize::Strategy* asked, asked_strategy(compilation));
   for (CompiledModel& model : compilation.models()) {
+    EC_CHECK_OK(widen_halves(*model.graph));
     for (const Tensor* input : model.graph->inputs())
       model.facts.inputs.push_back({input->name(), input->type()});
     model.facts.recorded = quantize::record_weights(*model.graph);

@@ -78,6 +78,7 @@ class TextNet(nn.Module):
 class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
+        torch.backends.mha.set_fastpath_enabled(False)  # coremltools does not know the fused layer
         self.embed, self.position = nn.Embedding(50, 32), nn.Parameter(torch.randn(1, 12, 32) * 0.1)
         layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu", norm_first=True)
         self.encoder, self.out = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(32, 50)
@@ -138,7 +139,7 @@ class Elementwise(nn.Module):
 class Grid(nn.Module):
     def forward(self, x):
         theta = torch.tensor([[[0.8, 0.1, 0.05], [-0.1, 0.9, 0.1]]])
-        return F.grid_sample(x, F.affine_grid(theta, [1, 3, 20, 24], align_corners=False), align_corners=False, padding_mode="border")
+        return F.grid_sample(x, F.affine_grid(theta, [1, 3, 20, 24], align_corners=False), align_corners=False)
 
 
 class Attention(nn.Module):
@@ -187,7 +188,7 @@ NETWORKS = [
     Network("vit_tiny_patch16_224", timm_model("vit_tiny_patch16_224", img_size=64), target="iOS18"),
     Network("deit_tiny_patch16_224", timm_model("deit_tiny_patch16_224", img_size=64), target="iOS16", compression="palette6"),
     Network("mixer_s32_224", timm_model("mixer_s32_224", img_size=64), target="iOS16", precision="fp32"),
-    Network("resmlp_12_224", timm_model("resmlp_12_224", img_size=64), target="iOS17"),
+    Network("gmixer_12_224", timm_model("gmixer_12_224", img_size=64), target="iOS17"),
     Network("poolformer_s12", timm_model("poolformer_s12"), target="iOS16", precision="fp32"),
     Network("xcit_nano_12_p16_224", timm_model("xcit_nano_12_p16_224"), target="iOS18", precision="fp32"),
     Network("hardcorenas_a", timm_model("hardcorenas_a"), target="iOS16"),

@@ -133,7 +133,8 @@ def check_recorded(edgecompile: str, folder: pathlib.Path) -> list[dict]:
         row = {"network": recorded.stem, "recorded": True}
         try:
             row["difference"] = difference(run(edgecompile, recorded.with_suffix(".mlpackage"), arrays), wanted)
-            row["ok"] = row["difference"] <= TOLERANCE["fp16"]
+            # Where activations are integers, a rounding that falls the other way is one step of 8 bits.
+            row["ok"] = row["difference"] <= (1e-2 if "w8a8" in recorded.stem else TOLERANCE["fp16"])
         except Exception as error:
             row.update(ok=False, error=str(error)[:500])
         rows.append(row)

@@ -72,6 +72,37 @@ const std::string kHardSwish =
     "  %m = mul(%x_r, %c_r)\n" + pair("m", 0.16f, -116) + "  %y = div(%m_r, %six)\n" +
     pair("y", 0.16f / 6, -116);
 
+// Integers with a scale of %name_s that are read with another one.
+std::string unequal(const std::string& name, float scale, float other) {
+  return fmt::format(
+      "  %{0}_s = const f32[] splat({1}) %{0}_t = const f32[] splat({2}) %{0}_z = const i8[] "
+      "splat(0)\n"
+      "  %{0}_q = quantize(%{0}, %{0}_s, %{0}_z) {{dtype=i8}}\n"
+      "  %{0}_r = dequantize(%{0}_q, %{0}_t, %{0}_z)\n",
+      name, scale, other);
+}
+
+TEST(QatUnequalPairs, SumsWithOneScaleOfOneBecomeInteger) {
+  // As Core ML's tools write a sum: the scales around it are divided by that of one operand.
+  const std::string sum =
+      pair("x", 0.05f, 0) + "  %half = const f32[] splat(0.5)\n" + "  %b = mul(%x_r, %half)\n" +
+      pair("b", 0.025f, 0) + unequal("x_r", 0.05f, 0.05f / 0.025f) + unequal("b_r", 0.025f, 1.0f) +
+      "  %c = add(%x_r_r, %b_r_r) %y = relu(%c)\n" + unequal("y", 0.08f / 0.025f, 0.08f);
+  const auto graph = graph_of(sum);
+  const Carried made = run_qat(*graph);
+  EXPECT_EQ(made.result.report.float_ops, 0);
+  EXPECT_EQ(made.count(OpKind::Add), 1);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.08), 1.01);
+}
+
+TEST(QatUnequalPairs, OthersKeepTheirFactor) {
+  const auto graph =
+      graph_of(pair("x", 0.05f, 0) + "  %e = neg(%x_r)\n" + unequal("e", 0.05f, 0.2f) +
+               "  %y = relu(%e_r)\n" + pair("y", 0.2f, 0));
+  const Carried made = run_qat(*graph);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.2), 1.01);
+}
+
 TEST(QatFunctions, GeluIsFoundThroughPairs) {
   const auto graph = graph_of(kGelu);
   const Carried made = run_qat(*graph);

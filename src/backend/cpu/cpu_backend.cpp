@@ -20,14 +20,15 @@ constexpr NamedPipeline kPipelines[] = {
      "layout{to=nhwc},"
      // Transposes that the layout leaves meet those of the model.
      "canonicalise"},
-    {"runtime", "What the CPU session executes.", "optimize,to-cpu"},
+    {"runtime", "What the CPU session executes.", "widen-halves,optimize,to-cpu"},
 };
 
 class CpuTarget : public Target {
  public:
   const Backend& backend() const override { return cpu_backend(); }
   TargetPipelines pipelines(const PipelineRequest&) const override {
-    return {"optimize", "to-cpu"};
+    // Kernels for vectors are those of single precision.
+    return {"widen-halves,optimize", "to-cpu"};
   }
 
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,

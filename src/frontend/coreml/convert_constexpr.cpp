@@ -30,7 +30,7 @@ Tensor* dequantized(OpCall& c, Tensor* q, Tensor* scale, Tensor* zero_point, int
   attrs.axis = axis;
   attrs.block_size = block;
   attrs.dtype = scale->dtype();
-  Tensors inputs = {q, scale};
+  Tensors inputs = {q, c.cast(scale, DType::F32)};
   if (zero_point != nullptr) inputs.push_back(zero_point);
   return c.add(OpKind::Dequantize, std::move(inputs), attrs);
 }

@@ -9,6 +9,7 @@
 #include "passes/rewriter.h"
 #include "quantize/ranges/parameters.h"
 #include "quantize/strategy/qdq_pairs.h"
+#include "quantize/strategy/unequal_pairs.h"
 #include "quantize/tuning.h"
 #include "support/budget.h"
 #include "support/rounding.h"
@@ -297,6 +298,7 @@ bool make_real(Graph& graph, Operation* op) {
 }  // namespace
 
 Status expose_rounding(Graph& graph) {
+  EC_CHECK_OK(equal_pairs(graph));
   for (Operation* op : graph.topological()) {
     if (op->kind() == OpKind::Dequantize) {
       make_real(graph, op);

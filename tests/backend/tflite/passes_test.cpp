@@ -28,6 +28,21 @@ TEST(LegaliseTflite, Activations) {
   formula("thresholded_relu(%x) {alpha=0.3}", 2);
 }
 
+TEST(LegaliseTflite, StoredWeightsBecomeReal) {
+  const auto out = expect_kinds(R"(graph @g(%x: f32[1,4]) -> (y = %y) {
+    %q = const i8[4,4] splat(3) %s = const f32[4] splat(0.5)
+    %w = dequantize(%q, %s) {axis=0}
+    %y = matmul(%x, %w)
+  })",
+                                "real-weights", "matmul");
+  EXPECT_EQ(out.only(OpKind::MatMul).input(1)->dtype(), DType::F32);
+  // Activations keep their pairs.
+  expect_kinds(R"(graph @g(%x: f32[1,4]) -> (y = %y) {
+    %s = const f32[] splat(0.5) %q = quantize(%x, %s) {dtype=i8} %y = dequantize(%q, %s)
+  })",
+               "real-weights", "quantize dequantize");
+}
+
 TEST(LegaliseTflite, Functions) {
   for (const std::string_view op :
        {"erf", "atan", "tan", "sinh", "cosh", "asinh", "reciprocal", "asin", "acos", "atanh"}) {

@@ -61,6 +61,11 @@ class SinglePrecision {
     }
     OpSpec spec;
     spec.attrs = op->attrs();
+    if (op->kind() == OpKind::Dequantize) {
+      auto attrs = op->attrs_as<DequantizeAttrs>();
+      attrs.dtype = DType::F32;
+      spec.attrs = attrs;
+    }
     spec.location = op->location();
     spec.num_outputs = op->outputs().size();
     EC_TRY(Operation * copy, r_.add_op(op->kind(), std::move(inputs), std::move(spec)));
