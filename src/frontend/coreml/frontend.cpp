@@ -32,6 +32,13 @@ bool is_package(const ModelSource& source) {
   return manifest.ok() && coreml::model_path_of(*manifest).ok();
 }
 
+// A file of a package.
+Result<Blob> part_of(const ModelSource& source, const std::string& path) {
+  Result<Blob> part = source.member(path);
+  if (part.ok()) return part;
+  return std::move(part).error().hint("copy the whole package again");
+}
+
 // The weight files of a package, each opened once. Names begin where the model lies.
 class WeightFiles {
  public:
@@ -44,7 +51,7 @@ class WeightFiles {
       return Error(Code::ExternalDataInvalid,
                    "weights are kept in '" + printable(name, 200) + "', outside the package")
           .hint("export or copy the whole package again");
-    EC_TRY(const Blob file, source_.member(folder_ + name.substr(kModelPrefix.size())));
+    EC_TRY(const Blob file, part_of(source_, folder_ + name.substr(kModelPrefix.size())));
     return files_.emplace(name, file).first->second;
   }
 
@@ -55,9 +62,9 @@ class WeightFiles {
 };
 
 Result<coreml::Model> read_package(const ModelSource& source) {
-  EC_TRY(const Blob manifest, source.member(coreml::kManifestPath));
+  EC_TRY(const Blob manifest, part_of(source, std::string(coreml::kManifestPath)));
   EC_TRY(const std::string path, coreml::model_path_of(manifest));
-  EC_TRY(const Blob bytes, source.member(path));
+  EC_TRY(const Blob bytes, part_of(source, path));
   EC_TRY(coreml::Model model, coreml::decode_model(bytes));
   WeightFiles weights(source, path);
   EC_CHECK_OK(
