@@ -12,6 +12,7 @@
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
 #include "ops/op_def.h"
+#include "passes/rewriter.h"
 #include "support/strings.h"
 
 namespace ec::metal {
@@ -119,6 +120,27 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
   report.add(std::move(row));
 }
 
+// What the steps before made of constants alone, computed now: a reader would compute it in the
+// precision of the program.
+Status fold_constants(Graph& graph, PassContext& context) {
+  Rewriter rewriter(graph, context);
+  for (Operation* op : graph.topological()) {
+    if (op->kind() == OpKind::Dequantize || op->kind() == OpKind::Quantize ||
+        op->outputs().size() != 1 || !op->bodies().empty() || op->inputs().empty() ||
+        op->def().traits.random)
+      continue;
+    if (std::ranges::any_of(op->inputs(),
+                            [](const Tensor* x) { return x == nullptr || !x->is_constant(); }))
+      continue;
+    EC_TRY(Tensor * value, rewriter.add_folded(op->kind(), op->inputs(), op->attrs()));
+    if (value->is_constant())
+      rewriter.replace(op, value);
+    else
+      rewriter.erase_if_unused(value);
+  }
+  return {};
+}
+
 // What sessions do not need: floats in place of integers with scales, images and types that
 // packages take, and the forms of what that leaves.
 Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph) {
@@ -129,6 +151,7 @@ Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph) {
   EC_CHECK_OK(passes::give_interface_types(graph, stats));
   EC_TRY([[maybe_unused]] const PassStats legal,
          passes::kLegaliseMilPass.make({})->run(graph, context));
+  EC_CHECK_OK(fold_constants(graph, context));
   return images;
 }
 

@@ -165,6 +165,8 @@ Status emit_dequantize(OpEmitter& e) {
   EC_CHECK_OK(check_parameters(e, attrs.block_size));
   if (!is_byte(e.input(0)->dtype())) return e.fail("integers other than of 8 bits");
   if (e.input(0)->is_constant()) return emit_stored_weight(e);
+  if (e.element() == DataType::Int32)
+    return e.fail("integers of 8 bits that were moved or given", "dequantise where they are made");
   EC_CHECK_OK(e.need(kCoremlIos17, "activations of 8 bits"));
   const DataType result = type_of(e.op().output()).element;
   std::vector<Arg> args{{"input", e.in(0)}, {"scale", scale_of(e, result)}};

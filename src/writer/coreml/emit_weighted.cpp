@@ -136,6 +136,9 @@ Result<std::vector<int64_t>> pool_pads(OpEmitter& e, const WindowSpec& spec) {
 Result<std::vector<Arg>> pool_args(OpEmitter& e, const WindowSpec& spec) {
   if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
   if (!e.is_float_input()) return e.fail("pools of integers", std::string(kPipelineHint));
+  constexpr int64_t kLargestWindow = int64_t{1} << 24;
+  if (std::ranges::any_of(spec.kernel, [](int64_t size) { return size >= kLargestWindow; }))
+    return e.fail("a window that is larger than any image");
   if (std::ranges::any_of(spec.dilations, [](int64_t d) { return d != 1; }))
     return e.fail("windows with dilation", std::string(kPipelineHint));
   EC_TRY(const std::vector<int64_t> pads, pool_pads(e, spec));
