@@ -116,14 +116,15 @@ Result<bool> trim_captures(Rewriter& rewriter, Operation* op) {
     changed = true;
   }
   if (!changed) return false;
-  // An operand may stand in the list several times.
-  std::vector<Tensor*> before;
-  for (Tensor* tensor : op->inputs())
-    if (std::find(before.begin(), before.end(), tensor) == before.end()) before.push_back(tensor);
-  rewriter.graph().set_operands(op, std::move(operands));
-  for (Tensor* tensor : before)
-    if (tensor != nullptr &&
-        std::find(op->inputs().begin(), op->inputs().end(), tensor) == op->inputs().end())
+  // By name: an operand may stand in the list several times, and one that goes may take another
+  // along that it was computed from.
+  std::vector<std::string> before;
+  for (const Tensor* tensor : op->inputs())
+    if (tensor != nullptr) before.push_back(tensor->name());
+  Graph& graph = rewriter.graph();
+  graph.set_operands(op, std::move(operands));
+  for (const std::string& name : before)
+    if (Tensor* tensor = graph.find_tensor(name); tensor != nullptr && graph.is_unused(tensor))
       rewriter.erase_if_unused(tensor);
   return true;
 }

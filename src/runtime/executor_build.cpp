@@ -40,7 +40,10 @@ class Builder {
     for (const Operation* op : p_.graph->topological()) {
       EC_CHECK_OK(check_budget_at(*op));
       EC_TRY(const bool folded, infer(*op));
-      if (!folded) order.push_back(op);
+      if (!folded)
+        order.push_back(op);
+      else if (p_.options.observer)
+        p_.folded.push_back(op);
     }
     // What only served folded operations goes.
     order = live_operations(*p_.graph, order);

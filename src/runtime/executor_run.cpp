@@ -38,6 +38,9 @@ Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
 }
 
 Status Program::run_steps() {
+  // Whoever observes a run asks for every tensor, whenever it was computed.
+  for (const Operation* op : folded)
+    for (const Tensor* tensor : op->outputs()) options.observer(*tensor, state(tensor).view());
   for (uint32_t s = 0; s < steps.size(); ++s) {
     Step& step = steps[s];
     if (step.alias) {

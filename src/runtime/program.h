@@ -85,7 +85,8 @@ struct Program {
   Buffer arena;
   Buffer dynamic_scratch;
   MemoryReport memory;
-  uint64_t folded_work = 0;  // spent on constants at preparation
+  uint64_t folded_work = 0;              // spent on constants at preparation
+  std::vector<const Operation*> folded;  // computed at preparation; for the observer alone
 
   TensorState& state(const Tensor* tensor) { return tensors[tensor->id()]; }
   bool is_known(const Tensor* tensor) const { return tensors[tensor->id()].known; }

@@ -71,7 +71,8 @@ bool fits(const Operation* op) {
   const auto keys = static_shape(op->input(kK));
   const int64_t length =
       (*keys)[keys->size() == 4 ? 2 : 1] + (past != nullptr ? (*static_shape(past))[2] : 0);
-  return static_shape(mask)->back() == length || static_shape(mask)->back() == 1;
+  // Keys beyond a shorter mask are masked, also where it has one column.
+  return static_shape(mask)->back() == length;
 }
 
 Result<bool> expand_attention(Rewriter& r, Operation* op) {

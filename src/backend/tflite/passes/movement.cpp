@@ -227,8 +227,11 @@ Result<bool> positive_one_hot(Rewriter& r, Operation* op) {
   at = p.cast(at, DType::I32);
   if (!p.ok()) return p.replace(nullptr);
   Tensor* wrapped = p.add(at, *depth);
-  Tensor* negative = p.op(OpKind::Less, {at, p.number(at, 0)});
-  at = p.op(OpKind::Where, {negative, wrapped, at});
+  const auto is_negative = [&](Tensor* x) { return p.op(OpKind::Less, {x, p.number(x, 0)}); };
+  at = p.op(OpKind::Where, {is_negative(at), wrapped, at});
+  if (!p.ok()) return p.replace(nullptr);
+  // What is still negative names no place: it would be counted from the end a second time.
+  at = p.op(OpKind::Where, {is_negative(at), p.number(at, *depth), at});
   return p.replace(p.op(OpKind::OneHot, {at, op->input(1), op->input(2)}, op->attrs()));
 }
 
