@@ -67,6 +67,10 @@ OpRule describe(const Operation& op, Width width) {
     case OpKind::GlobalAvgPool:
     case OpKind::GlobalMaxPool:
       rule.operands = {OperandRole::Activation};
+      if (op.outputs().size() > 1) {
+        rule.integer = false;
+        rule.reason = "its positions are a result, too";
+      }
       return rule;
     default:
       return describe_tflite_op(op, width, true);
