@@ -141,6 +141,17 @@ def check_recorded(edgecompile: str, folder: pathlib.Path) -> list[dict]:
     return rows
 
 
+def check_twins(edgecompile: str, folder: pathlib.Path) -> list[dict]:
+    """A trained network as a package and as an ONNX file, both run here."""
+    package, onnx = folder / "nmp.mlpackage", folder / "nmp.onnx"
+    if not package.exists() or not onnx.exists():
+        return []
+    sound = np.random.default_rng(0).uniform(-1, 1, (1, 43844, 1)).astype(np.float32)
+    outputs = [sorted(run(edgecompile, model, [sound]), key=lambda y: (y.shape, float(y.sum()))) for model in (package, onnx)]
+    row = {"network": package.stem, "recorded": True, "difference": difference(*outputs)}
+    return [{**row, "ok": row["difference"] <= TOLERANCE["fp32"]}]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--edgecompile", default=program.find())
@@ -150,6 +161,7 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = check_recorded(options.edgecompile, options.recorded) if options.recorded else []
+    rows += check_twins(options.edgecompile, options.recorded.parent / "basic_pitch") if options.recorded else []
     for row in rows:
         print(json.dumps(row), flush=True)
     names = [n for n in options.only.split(",") if n]
