@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxCalls = 200'000;
-constexpr std::string_view kExport =
+constexpr std::string_view kExportAdvice =
     "export the model in Python: model.export(\"exported\"), and give that SavedModel folder";
 
 std::string_view usual_hint(Code code) {
@@ -24,7 +24,7 @@ std::string_view usual_hint(Code code) {
       return "give the sizes of the inputs with --input-shape NAME:1x224x224x3";
     case Code::UnsupportedOpForm:
     case Code::UnsupportedOp:
-      return kExport;
+      return kExportAdvice;
     case Code::CorruptFile:
     case Code::BadTensorData:
       return "the file is damaged: save or copy it again";
@@ -89,6 +89,8 @@ std::vector<Value> flat(const Value& value) {
 
 }  // namespace
 
+std::string export_advice() { return std::string(kExportAdvice); }
+
 Importer::Importer(std::string file, size_t model_bytes, const ImportOptions& options,
                    DiagnosticSink& sink)
     : file_(std::move(file)),
@@ -101,8 +103,12 @@ Importer::Importer(std::string file, size_t model_bytes, const ImportOptions& op
 void Importer::report(Error error, const std::string& node, const std::string& type) {
   ++errors_;
   if (error.message().empty()) return;  // reported where it arose
+  sink_.report(explained(std::move(error)).node(node, type));
+}
+
+Error Importer::explained(Error error) const {
   const Code code = error.code();
-  sink_.report(std::move(error).node(node, type).file(file_).hint(std::string(usual_hint(code))));
+  return std::move(error).file(file_).hint(std::string(usual_hint(code)));
 }
 
 // --- classes ------------------------------------------------------------------------------------
@@ -126,45 +132,12 @@ bool Importer::check_model(const LayerConfig& model, const std::string& scope, i
 bool Importer::check_classes(const LayerConfig& layer, const std::string& scope, int depth) {
   const std::string name = scope + layer.name;
   if (layer.is_model() && layer.package.empty()) return check_model(layer, name + "/", depth);
-  static const std::set<std::string_view> kOwnPackages = {"keras", "Keras", "tf_keras",
-                                                          "TensorflowModelOptimization"};
-  const std::string shown = printable(layer.class_name);
-  const bool own = layer.package.empty() || kOwnPackages.contains(layer.package);
-  const LayerRow* row = nullptr;
-  if (own)
-    row = layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
-  if (row == nullptr) {
+  if (row_of(layer) == nullptr) {
     // One report for a class, however many layers have it.
-    if (refused_[layer.package + ">" + layer.class_name + (layer.is_operation ? "()" : "")]++ > 0) {
+    if (refused_[layer.package + ">" + layer.class_name + (layer.is_operation ? "()" : "")]++ > 0)
       ++errors_;
-      return false;
-    }
-    if (layer.class_name == "Lambda") {
-      report(Error(Code::UnsupportedOp, "layer '" + printable(name) +
-                                            "' is a Lambda: it holds Python byte code, which is "
-                                            "never run")
-                 .hint(std::string(kExport) + "; or replace it by layers and keras.ops"),
-             name, layer.class_name);
-    } else if (const RefusedRow* refused = own ? find_refused(layer.class_name) : nullptr) {
-      report(Error(Code::UnsupportedOp, "layer '" + printable(name) + "' is of class " + shown +
-                                            ": " + std::string(refused->why))
-                 .hint(std::string(kExport)),
-             name, layer.class_name);
-    } else if (own && layer.is_operation) {
-      report(Error(Code::UnsupportedOp, "operation keras.ops " + shown + " is not supported"), name,
-             layer.class_name);
-    } else {
-      Error error(Code::UnsupportedOp, "layer '" + printable(name) + "' is of class '" +
-                                           (layer.package.empty() || layer.package == "Custom"
-                                                ? shown
-                                                : printable(layer.package) + ">" + shown) +
-                                           "', which is no layer of Keras");
-      if (layer.package.empty()) {
-        if (const std::string near = did_you_mean(layer.class_name, layer_names()); !near.empty())
-          error = std::move(error).note(near);
-      }
-      report(std::move(error).hint(std::string(kExport)), name, layer.class_name);
-    }
+    else
+      report(unknown_class(layer, name), name, layer.class_name);
     return false;
   }
   bool known = true;
@@ -330,25 +303,19 @@ Value Importer::call(const LayerConfig& layer, const Weights& weights, std::vect
     report(std::move(stop).error(), name, layer.class_name);
     return Value::failed();
   }
-  if (layer.is_model())
+  if (layer.is_model() && layer.package.empty())
     return call_model(layer, weights, args.empty() ? kwargs["inputs"] : args.front(), name + "/",
                       depth + 1);
-  const LayerRow* row =
-      layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
-  if (row == nullptr) {  // inside a configuration that was not looked into
-    report(
-        Error(Code::UnsupportedOp, "class '" + printable(layer.class_name) + "' is not supported"),
-        name, layer.class_name);
-    return Value::failed();
-  }
+  const BeforeCall before{graph_->operation_id_bound(), states_.changes(), errors_};
+  const LayerRow* row = row_of(layer);
+  if (row == nullptr)
+    return give_up(unknown_class(layer, name), name, layer.class_name, args, kwargs, before);
   const size_t first_new = graph_->tensor_id_bound();
   LayerCall c(*this, Location(name, layer.class_name), layer, weights, std::move(args),
               std::move(kwargs), depth);
   Value result = row->convert(c);
-  if (Status status = c.status(); !status.ok()) {
-    report(std::move(status).error(), name, layer.class_name);
-    return Value::failed();
-  }
+  if (Status status = c.status(); !status.ok())
+    return give_up(std::move(status).error(), name, layer.class_name, c.args(), c.kwargs(), before);
   if (!result.is_tensor()) return result;
   if (row->mask == MaskRule::Pass) result.set_mask(c.mask());
   if (row->mask == MaskRule::Drop) result.set_mask(nullptr);
@@ -610,11 +577,12 @@ Result<std::unique_ptr<ec::Graph>> Importer::run(const LayerConfig& model, const
                  "model '" + printable(model.name) + "' is of the subclassed class '" +
                      (model.package.empty() ? "" : printable(model.package) + ">") +
                      printable(model.class_name) + "': the file has its weights and not its layers")
-               .hint(std::string(kExport)),
+               .hint(export_advice()),
            model.name, model.class_name);
     return sink_.first_error();
   }
-  if (!check_model(model, "", 0)) return sink_.first_error();
+  // Each is met in its place where it is kept.
+  if (options_.kept == nullptr && !check_model(model, "", 0)) return sink_.first_error();
   auto config = read_model(model);
   if (!config.ok()) {
     report(std::move(config).error(), model.name, model.class_name);

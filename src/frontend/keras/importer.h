@@ -14,6 +14,11 @@
 
 namespace ec::keras {
 
+struct LayerRow;
+
+// For models of which not every layer can be read from the file.
+std::string export_advice();
+
 class Importer {
  public:
   // `model_bytes`: the size of the file.
@@ -50,6 +55,20 @@ class Importer {
  private:
   struct Scope;  // one run of a model
 
+  // --- keep_layer.cpp
+  // How a layer is converted; null: its class is not known.
+  static const LayerRow* row_of(const LayerConfig& layer);
+  static Error unknown_class(const LayerConfig& layer, const std::string& name);
+  // What a call may change before it fails.
+  struct BeforeCall {
+    size_t operations = 0, state_changes = 0, errors = 0;
+  };
+  // A layer that cannot be converted: a custom operation where that is asked for, else the error is
+  // reported.
+  Value give_up(Error error, const std::string& name, const std::string& type,
+                const std::vector<Value>& args, const Value& kwargs, const BeforeCall& before);
+
+  Error explained(Error error) const;
   bool check_classes(const LayerConfig& layer, const std::string& scope, int depth);
   bool check_model(const LayerConfig& model, const std::string& scope, int depth);
   Result<TensorType> input_type(const LayerConfig& layer, const std::string& name) const;

@@ -191,7 +191,10 @@ void Importer::convert(Frame& frame, uint32_t index) {
   const bool calls = row == nullptr && library_.contains(node.op);
   if (row == nullptr && calls) row = find_row("PartitionedCall");
   std::vector<TfValue>& results = frame.values[index];
+  const Location location(name, std::string(printable(node.op, 100)));
+  const BeforeNode before = before_node(frame.site);
   if (row == nullptr) {
+    if (keep_node(frame, index, location, unknown_operator(node.op), before)) return;
     missing_op(node.op, name);
     results = {TfValue::failed()};
     return;
@@ -219,10 +222,10 @@ void Importer::convert(Frame& frame, uint32_t index) {
     results.assign(std::max<size_t>(1, split(row->outputs, ',').size()), TfValue::dead());
     return;
   }
-  OpContext context(*this, frame, node, std::move(inputs),
-                    Location(name, std::string(printable(node.op, 100))));
+  OpContext context(*this, frame, node, std::move(inputs), location);
   const auto give_up = [&](Error error) {
-    report(std::move(error).node(name, context.location().op_type));
+    if (keep_node(frame, index, location, error, before)) return;
+    report(std::move(error).node(name, location.op_type));
     results = {TfValue::failed()};
   };
   if (!row->inputs.accepts(context.num_inputs()))

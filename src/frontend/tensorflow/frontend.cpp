@@ -27,6 +27,7 @@ struct Job {
   std::string path, name;
   FunctionLibrary* library = nullptr;
   VariableSource* variables = nullptr;
+  KeptOperations* kept = nullptr;
 };
 
 Result<std::unique_ptr<Graph>> run(const Job& job, const Interface& interface,
@@ -35,7 +36,10 @@ Result<std::unique_ptr<Graph>> run(const Job& job, const Interface& interface,
   std::set<std::string> states;
   for (int attempt = 0; attempt < 2; ++attempt) {
     DiagnosticSink faults;
-    Importer importer(job.file, job.model_bytes, job.path, *job.library, job.variables, faults);
+    std::optional<KeptOperations> kept;
+    if (job.kept != nullptr) kept.emplace(job.kept->scope());
+    Importer importer(job.file, job.model_bytes, job.path, *job.library, job.variables, faults,
+                      kept ? &*kept : nullptr);
     std::unique_ptr<Graph> graph = importer.run(job.name, interface, states);
     const bool again = graph != nullptr && states.empty() && !importer.assigned().empty();
     if (again) {
@@ -44,6 +48,7 @@ Result<std::unique_ptr<Graph>> run(const Job& job, const Interface& interface,
     }
     for (const Diagnostic& d : faults.diagnostics()) sink.report(d);
     if (graph == nullptr) return sink.first_error();
+    if (kept) *job.kept = std::move(*kept);
     return graph;
   }
   return Error(Code::Internal, "the import does not settle");
@@ -145,7 +150,8 @@ Result<std::unique_ptr<Graph>> import_saved_model(const ModelSource& source,
   if (!folder.has_filename()) folder = folder.parent_path();
   const Job job{file,          static_cast<size_t>(source.size_bytes()),
                 source.name(), folder.filename().string(),
-                &library,      variables.get()};
+                &library,      variables.get(),
+                options.kept};
   EC_TRY(std::unique_ptr<Graph> result, run(job, interface, sink));
   set_metadata(*result, *meta, *signature);
   EC_CHECK_OK(opened.check_unchanged());
@@ -165,7 +171,7 @@ Result<std::unique_ptr<Graph>> import_graph(const Blob& file, const std::string&
   EC_TRY(GraphDef graph, decode_graph(text_of(file), budget));
   EC_TRY(FunctionLibrary library, FunctionLibrary::make(std::move(graph), budget));
   EC_TRY(const Interface interface, interface_of_graph(library.main(), options, sink));
-  const Job job{file, file.size(), path, name, &library, nullptr};
+  const Job job{file, file.size(), path, name, &library, nullptr, options.kept};
   EC_TRY(std::unique_ptr<Graph> result, run(job, interface, sink));
   result->metadata()["source_format"] = "tensorflow";
   result->metadata()["tensorflow.form"] = "GraphDef";

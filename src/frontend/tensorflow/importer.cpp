@@ -54,12 +54,13 @@ std::string_view missing_hint(std::string_view op) {
 }  // namespace
 
 Importer::Importer(Blob file, size_t model_bytes, std::string path, FunctionLibrary& library,
-                   VariableSource* variables, DiagnosticSink& sink)
+                   VariableSource* variables, DiagnosticSink& sink, KeptOperations* keeping)
     : file_(std::move(file)),
       path_(std::move(path)),
       library_(library),
       variable_source_(variables),
       sink_(sink),
+      keeping_(keeping),
       tensors_(file_),
       turned_room_(max_turned_bytes(model_bytes)),
       weight_memory_(model_bytes),
@@ -67,8 +68,17 @@ Importer::Importer(Blob file, size_t model_bytes, std::string path, FunctionLibr
 
 void Importer::report(Error error) {
   if (++errors_ >= kMaxImportErrors) stopped_ = true;
+  sink_.report(explained(std::move(error)));
+}
+
+Error Importer::explained(Error error) const {
   const Code code = error.code();
-  sink_.report(std::move(error).file(path_).hint(std::string(usual_hint(code))));
+  return std::move(error).file(path_).hint(std::string(usual_hint(code)));
+}
+
+Error Importer::unknown_operator(std::string_view op) {
+  return Error(Code::UnsupportedOp, "operator " + printable(op) + " is not supported")
+      .hint(std::string(missing_hint(op)));
 }
 
 void Importer::warn(Diagnostic diagnostic) {
@@ -83,25 +93,19 @@ void Importer::missing_op(std::string_view op, const std::string& node) {
   const auto known = std::find_if(missing_.begin(), missing_.end(),
                                   [&](const MissingOp& missing) { return missing.name == op; });
   MissingOp& missing = known != missing_.end() ? *known : missing_.emplace_back();
-  if (missing.count++ == 0) {
-    missing.name = printable(op);
-    missing.hint = missing_hint(op);
-  }
+  if (missing.count++ == 0) missing.name = op;
   if (missing.nodes.size() < 4) missing.nodes.push_back(node);
 }
 
 void Importer::report_missing() {
   for (MissingOp& missing : missing_) {
-    Error error(Code::UnsupportedOp, "operator " + missing.name + " is not supported");
+    Error error = unknown_operator(missing.name);
     for (size_t i = 1; i < missing.nodes.size(); ++i)
       error.diagnostic().notes.push_back("also at '" + missing.nodes[i] + "'");
     if (missing.count > missing.nodes.size())
       error.diagnostic().notes.push_back(std::to_string(missing.count - missing.nodes.size()) +
                                          " more of this kind");
-    sink_.report(std::move(error)
-                     .node(missing.nodes.front(), missing.name)
-                     .file(path_)
-                     .hint(std::move(missing.hint)));
+    sink_.report(std::move(error).node(missing.nodes.front(), printable(missing.name)).file(path_));
   }
   missing_.clear();
 }

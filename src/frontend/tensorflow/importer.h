@@ -81,13 +81,14 @@ struct Frame {
   const Node* call = nullptr;                // whose attributes fill in placeholders
   std::vector<std::vector<TfValue>> values;  // by node
   std::vector<uint8_t> state;                // 0 new, 1 being visited, 2 done
+  std::vector<size_t> outputs_read;          // by node, how many; made when it is asked for
 };
 
 class Importer {
  public:
   // `file` holds what the library's messages point into; `model_bytes` bounds what it may become.
   Importer(Blob file, size_t model_bytes, std::string path, FunctionLibrary& library,
-           VariableSource* variables, DiagnosticSink& sink);
+           VariableSource* variables, DiagnosticSink& sink, KeptOperations* keeping = nullptr);
 
   // The graph with the interface's inputs and outputs. Variables in `states` keep what a run
   // assigns.
@@ -131,7 +132,7 @@ class Importer {
     std::optional<VariableSource::Stored> stored;
   };
   struct MissingOp {
-    std::string name, hint;
+    std::string name;
     std::vector<std::string> nodes;
     size_t count = 0;
   };
@@ -147,7 +148,24 @@ class Importer {
   bool count_operation(const std::string& node);
   bool count_operations(size_t count, const std::string& node);
 
+  // keep_node.cpp
+  // What a conversion may change before it fails.
+  struct BeforeNode {
+    size_t operations = 0, state_changes = 0;
+  };
+  BeforeNode before_node(const Site& site) const {
+    return {site.graph.operation_id_bound(), states_->changes()};
+  }
+  // A node that cannot be converted stays as a custom operation where that is asked for.
+  bool keep_node(Frame& frame, uint32_t index, const Location& location, const Error& error,
+                 const BeforeNode& before);
+  std::vector<TensorType> kept_types(Frame& frame, uint32_t index,
+                                     const std::vector<ec::Tensor*>& operands);
+  size_t outputs_read(Frame& frame, uint32_t index) const;
+
   // importer.cpp
+  static Error unknown_operator(std::string_view op);
+  Error explained(Error error) const;
   void add_inputs(Frame& frame, const Interface& interface);
   void add_outputs(Frame& frame, const Interface& interface);
   void report_missing();
@@ -157,6 +175,7 @@ class Importer {
   FunctionLibrary& library_;
   VariableSource* variable_source_;
   DiagnosticSink& sink_;
+  KeptOperations* const keeping_;  // null: what cannot be converted is an error
   TensorReader tensors_;
   size_t turned_room_;
   WeightMemory weight_memory_;

@@ -97,6 +97,24 @@ TEST(KerasImport, RefusesPythonCodeByName) {
   EXPECT_NE(sink.first_error().diagnostic().hint.find("model.export"), std::string::npos);
 }
 
+TEST(KerasImport, KeepsLayersThatItDoesNotKnowForThoseWhoLook) {
+  DiagnosticSink sink;
+  KeptOperations kept(KeptOperations::Scope::Unsupported);
+  ImportOptions options;
+  options.kept = &kept;
+  const auto graph = keras_frontend().import_file(path_of("reject_lambda.keras"), options, sink);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  ASSERT_EQ(kept.operations().size(), 1u);
+  EXPECT_EQ(kept.operations()[0].problem.node, "lambda");
+  EXPECT_EQ(kept.operations()[0].problem.op_type, "Lambda");
+  EXPECT_NE(kept.operations()[0].problem.hint.find("model.export"), std::string::npos);
+  size_t custom = 0, others = 0;
+  for (const Operation* op : (*graph)->topological())
+    ++(op->kind() == OpKind::Custom ? custom : others);
+  EXPECT_EQ(custom, 1u);
+  EXPECT_GT(others, 0u);
+}
+
 TEST(KerasImport, RefusesSubclassedModels) {
   DiagnosticSink sink;
   EXPECT_FALSE(import("reject_subclass.keras", sink).ok());

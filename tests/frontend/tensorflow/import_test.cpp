@@ -182,6 +182,66 @@ TEST(Tensorflow, AllUnknownOperatorsAreListedWithTheirNodes) {
   EXPECT_EQ(sink.diagnostics()[1].op_type, "StringJoin");
 }
 
+// `check` and `inspect` see the whole model: what is not known stays as a custom operation.
+TEST(Tensorflow, UnknownOperatorsStayForThoseWhoLook) {
+  GraphWriter writer;
+  writer.input("x", {2, 3}).constant("w", {3, 4}, std::vector<float>(12, 1));
+  writer.node("odd", "Frobnicate", {"x"}, {tf::testing::type_attr("T", 1)});
+  writer.node("sum", "AddV2", {"odd", "odd:1"}).node("known", "MatMul", {"sum", "w"});
+  for (const auto scope : {KeptOperations::Scope::Unsupported, KeptOperations::Scope::Everything}) {
+    KeptOperations kept(scope);
+    ImportOptions options;
+    options.kept = &kept;
+    DiagnosticSink sink;
+    const auto graph = import_graph_def(writer.blob(), "made.pb", options, sink);
+    ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+    EXPECT_TRUE(verify(**graph).empty());
+    ASSERT_EQ(kept.operations().size(), 1u);
+    EXPECT_EQ(kept.operations()[0].problem.node, "odd");
+    EXPECT_EQ(kept.operations()[0].problem.op_type, "Frobnicate");
+    EXPECT_EQ(kept.operations()[0].problem.code, Code::UnsupportedOp);
+    EXPECT_FALSE(kept.operations()[0].unjudged);
+    ASSERT_EQ(count(**graph, OpKind::Custom), 1u);
+    EXPECT_EQ(count(**graph, OpKind::MatMul), 1u);
+    for (const Operation* op : (*graph)->topological())
+      if (op->kind() == OpKind::Custom) {
+        EXPECT_EQ(op->outputs().size(), 2u);
+      }
+  }
+}
+
+// A form that is not supported is kept without what its conversion had begun, a fault of the file
+// only where whatever can be parsed is asked for.
+TEST(Tensorflow, NodesThatFailStayForThoseWhoLook) {
+  GraphWriter writer;
+  writer.input("x", {2, 3}).constant("w", {5, 4}, std::vector<float>(20, 1));
+  writer.node("wrong", "MatMul", {"x", "w"}, {tf::testing::type_attr("T", 1)});
+  writer.node("y", "Neg", {"wrong"});
+  ImportOptions options;
+  DiagnosticSink sink;
+  KeptOperations unsupported(KeptOperations::Scope::Unsupported);
+  options.kept = &unsupported;
+  EXPECT_FALSE(import_graph_def(writer.blob(), "made.pb", options, sink).ok());
+  KeptOperations everything(KeptOperations::Scope::Everything);
+  options.kept = &everything;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", options, sink);
+  ASSERT_TRUE(graph.ok()) << message_of(graph.error());
+  EXPECT_EQ(count(**graph, OpKind::Custom), 1u);
+  EXPECT_EQ(count(**graph, OpKind::Neg), 1u);
+  EXPECT_EQ(count(**graph, OpKind::MatMul), 0u);
+}
+
+TEST(Tensorflow, NamesOfBillionsOfResultsAreRefused) {
+  GraphWriter writer;
+  writer.input("x", {2});
+  writer.node("odd", "Frobnicate", {"x"}).node("y", "Neg", {"odd:4000000000"});
+  KeptOperations kept(KeptOperations::Scope::Everything);
+  ImportOptions options;
+  options.kept = &kept;
+  DiagnosticSink sink;
+  EXPECT_FALSE(import_graph_def(writer.blob(), "made.pb", options, sink).ok());
+}
+
 TEST(Tensorflow, InputsAndOutputsAreFound) {
   GraphWriter writer;
   writer.input("unused", {1}).input("x", {-1, 2}).constant("w", {2, 2}, {1, 2, 3, 4});
