@@ -189,6 +189,34 @@ TEST(Budget, MapsOfProbabilitiesArePredictions) {
   EXPECT_LT(*agreement, 1.0);
 }
 
+// Boxes and scores of 64 queries, made by layers of their own behind a common one.
+const char* const kDetector =
+    "graph @g(%x: f32[1,8,8,3]) -> (scores = %s, boxes = %b) {\n"
+    "  %w1 = const f32[8,3,3,3] splat(0) %w2 = const f32[3,1,1,8] splat(0)\n"
+    "  %w3 = const f32[4,1,1,8] splat(0)\n"
+    "  %to2 = const i64[3] dense[1, 64, 3] %to3 = const i64[3] dense[1, 64, 4]\n"
+    "  %c1 = conv(%x, %w1) {layout=nhwc, pads=[1,1,1,1], activation=relu} loc(\"stem\" : "
+    "\"Conv\")\n"
+    "  %c2 = conv(%c1, %w2) {layout=nhwc} loc(\"class\" : \"Conv\")\n"
+    "  %c3 = conv(%c1, %w3) {layout=nhwc} loc(\"box\" : \"Conv\")\n"
+    "  %p2 = sigmoid(%c2) %p3 = sigmoid(%c3)\n"
+    "  %s = reshape(%p2, %to2) %b = reshape(%p3, %to3)\n}";
+
+TEST(Budget, OfDetectorsIsJudgedByTheirAnswers) {
+  const auto graph = with_weights(kDetector);
+  QuantizeRequest request = plain_request();
+  const Quantized plain = quantize_text(graph->clone(), request);
+  const AccuracyReport& before = plain.result.report.accuracy;
+  ASSERT_TRUE(before.task && before.task->task == tasks::Task::Detection);
+  ASSERT_TRUE(before.task_loss && *before.task_loss > 0);
+  request.budget.min_sqnr = before.worst_sqnr_db() + 3;
+  const Quantized closer = quantize_text(graph->clone(), request);
+  const AccuracyReport& after = closer.result.report.accuracy;
+  EXPECT_FALSE(closer.result.report.raised.empty());
+  EXPECT_GE(after.worst_sqnr_db(), *request.budget.min_sqnr);
+  EXPECT_LE(*after.task_loss, *before.task_loss);
+}
+
 // Weights whose rounding shifts all results: next to the noise of 8-bit activations that is little,
 // of 16-bit ones nearly everything.
 TEST(Budget, RaisedLayersHaveTheirBiasesCorrected) {

@@ -225,6 +225,16 @@ TEST(QatAnalyse, MovementGivesItsParametersBackwards) {
   EXPECT_EQ(made.result.report.integer_ops, 3);
 }
 
+// A split moves integers: parts that the model rounds with scales of their own are requantised.
+TEST(QatAnalyse, PartsWithScalesOfTheirOwnAreRequantised) {
+  const auto graph = graph_of(pair("x", 0.05f, 0) + "  %a, %b = split(%x_r) {axis=1}\n" +
+                              pair("a", 0.07f, 5) + pair("b", 0.03f, -100) +
+                              "  %y = concat(%b_r, %a_r) {axis=1}\n" + pair("y", 0.05f, 0));
+  const Carried made = run_qat(*graph);
+  EXPECT_EQ(made.result.report.float_ops, 0);
+  EXPECT_LE(difference(*graph, *made.result.graph, 0.05), 1.01);
+}
+
 TEST(QatAnalyse, ReluOfRoundedNumbersNeedsNoRangeOfItsOwn) {
   const auto graph =
       graph_of(pair("x", 0.05f, 3) + "  %a = add(%x_r, %x_r)\n" + pair("a", 0.1f, 3) +

@@ -271,6 +271,53 @@ TEST(Heads, PicoDet) {
   expect_box(found[0], {24 - 32, 40 - 24, 24, 40 + 112}, 0.6f, 3);
 }
 
+// Sizes as logarithms, rows before columns, landmarks beside them.
+TEST(Heads, CenterFace) {
+  Outputs outputs;
+  std::vector<float>& centres = outputs.add({1, 1, 16, 24}, "537", 0.01f);
+  std::vector<float>& sizes = outputs.add({1, 2, 16, 24}, "538", 0.1f);
+  outputs.add({1, 2, 16, 24}, "539", 0.0f);
+  outputs.add({1, 10, 16, 24}, "540", -2.0f);
+  const size_t cell = 5 * 24 + 7;
+  centres[cell] = 0.9f;
+  sizes[cell] = std::log(6.0f), sizes[16 * 24 + cell] = std::log(4.0f);
+  const auto tensors = outputs.tensors();
+  const HeadPtr head = recognise_head(outputs.interface(64, 96), tensors, "");
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(head->name(), "CenterFace");
+  const std::vector<Detection> found = detect(*head, tensors);
+  ASSERT_EQ(found.size(), 1u);
+  expect_box(found[0], {20, 8, 36, 32}, 0.9f, 0);
+}
+
+// As the first network of MTCNN has them: corners that are moved, scores of two classes.
+TEST(Heads, MapsOfBoxesAndScores) {
+  for (const bool last : {false, true}) {
+    Outputs outputs;
+    const auto shape = [&](int64_t channels) {
+      return last ? std::vector<int64_t>{1, 6, 9, channels}
+                  : std::vector<int64_t>{1, channels, 6, 9};
+    };
+    const auto index = [&](size_t channels, size_t c, size_t cell) {
+      return last ? cell * channels + c : c * 54 + cell;
+    };
+    std::vector<float>& boxes = outputs.add(shape(4), "conv", -0.1f);
+    std::vector<float>& scores = outputs.add(shape(2), "softmax", 0.0f);
+    for (size_t cell = 0; cell < 54; ++cell) scores[index(2, 0, cell)] = 1;
+    scores[index(2, 0, 20)] = 0.3f, scores[index(2, 1, 20)] = 0.7f;
+    boxes[index(4, 2, 20)] = 0.2f;
+    const auto tensors = outputs.tensors();
+    const HeadPtr head = recognise_head(outputs.interface(24, 30), tensors, "");
+    ASSERT_NE(head, nullptr);
+    EXPECT_FALSE(head->is_placed());
+    EXPECT_EQ(head->classes(), 1);
+    const std::vector<Detection> found = detect(*head, tensors);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].anchor, 20);
+    expect_box(found[0], {-0.1f, -0.1f, 1.2f, 0.9f}, 0.7f, 0);
+  }
+}
+
 TEST(Heads, CenterNetChannelsFirstAndLast) {
   for (const bool last : {false, true}) {
     Outputs outputs;

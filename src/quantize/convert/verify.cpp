@@ -18,8 +18,10 @@ class Verifier {
     const size_t before = sink_.error_count();
     for (const Tensor* tensor : graph_.tensors())
       if (tensor->type().quant) check_tensor(*tensor);
-    for (const Operation* op : graph_.topological())
+    for (const Operation* op : graph_.topological()) {
       if (op->def().quant == QuantRule::WeightedSum) check_bias(*op);
+      if (op->def().quant == QuantRule::SameAsInput && op->outputs().size() > 1) check_parts(*op);
+    }
     if (sink_.error_count() > before) return sink_.first_error();
     return {};
   }
@@ -57,6 +59,14 @@ class Verifier {
         return fault(tensor,
                      fmt::format("zero point {} outside {}", zero, dtype_name(tensor.dtype())));
     }
+  }
+
+  // What is taken apart has one scale.
+  void check_parts(const Operation& op) {
+    const Tensor* whole = op.input(0);
+    for (const Tensor* part : op.outputs())
+      if (whole->type().quant && part->type().quant && *whole->type().quant != *part->type().quant)
+        fault(*part, "its parameters are not those of what it is a part of");
   }
 
   void check_bias(const Operation& op) {

@@ -21,7 +21,7 @@ class OutputComparison {
         errors_(names_.size()),
         agreement_(names_.size()),
         by_part_(names_.size()) {
-    if (meaning.task != nullptr) task_ = OutputTask::Score(*meaning.task);
+    if (meaning.task != nullptr) task_ = OutputTask::Score(meaning.task);
     for (size_t i = 0; i < std::min(parts_.size(), names_.size()); ++i) {
       // A whole output of plain values is told by its own figures.
       if (axes_[i] || (parts_[i].size() == 1 && parts_[i][0].meaning == PartMeaning::Values))
@@ -46,6 +46,7 @@ class OutputComparison {
     for (size_t i = 0; i < names_.size(); ++i)
       report.outputs.push_back({names_[i], errors_[i], agreement_[i].share(), by_part_[i]});
     report.task = task_.result();
+    report.task_loss = task_.loss();
   }
 
  private:

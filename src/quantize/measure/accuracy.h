@@ -84,6 +84,9 @@ struct AccuracyReport {
   std::vector<OutputAccuracy> outputs;
   // The answers of both networks, where outputs are those of a known task.
   std::optional<tasks::TaskResult> task;
+  // What the task's own sums lose (tasks::Difference), as a share; empty where it has none. Changes
+  // with every rounding, where answers of a few samples jump from one to the next.
+  std::optional<double> task_loss;
   size_t samples = 0;
   bool held_out = false;  // the samples took no part in calibration
 

@@ -23,7 +23,7 @@ Result<std::vector<double>> layer_noise(const Graph& graph, const Plan& plan,
     for (const FormId form : forms) one.forms[form] = all.forms[form];
     one.weights[op->id()] = all.weights[op->id()];
     EC_TRY(const OutputError error, trial.measure(one));
-    noise[op->id()] = error.noise;
+    noise[op->id()] = error.cost();
     for (const FormId form : forms) one.forms[form].reset();
     one.weights[op->id()] = nullptr;
   }

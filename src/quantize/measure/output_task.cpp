@@ -79,14 +79,27 @@ std::optional<tasks::Difference> OutputTask::difference(const std::vector<Value>
   return a.complete() && b.complete() ? scorer_.difference(a.get(), b.get()) : std::nullopt;
 }
 
-OutputTask::Score::Score(const OutputTask& task)
-    : scorer_(std::make_unique<tasks::TaskScorer>(task.interface_, tasks::Request{})) {}
+OutputTask::Score::Score(std::shared_ptr<const OutputTask> task)
+    : task_(std::move(task)),
+      scorer_(std::make_unique<tasks::TaskScorer>(task_->interface_, tasks::Request{})) {}
 
 void OutputTask::Score::add(const std::vector<Value>& expected, const std::vector<Value>& got) {
   if (scorer_ == nullptr) return;
   const RealViews a(expected), b(got);
   // What cannot be compared has no score.
-  if (!a.complete() || !b.complete() || !scorer_->add(a.get(), b.get()).ok()) scorer_.reset();
+  if (!a.complete() || !b.complete() || !scorer_->add(a.get(), b.get()).ok()) {
+    scorer_.reset();
+    return;
+  }
+  if (const auto difference = task_->scorer_.difference(a.get(), b.get())) {
+    sum_.noise += difference->noise;
+    sum_.signal += difference->signal;
+  }
+}
+
+std::optional<double> OutputTask::Score::loss() const {
+  if (scorer_ == nullptr || sum_.signal <= 0) return std::nullopt;
+  return sum_.noise / sum_.signal;
 }
 
 std::optional<tasks::TaskResult> OutputTask::Score::result() const {

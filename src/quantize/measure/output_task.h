@@ -31,12 +31,16 @@ class OutputTask {
   class Score {
    public:
     Score() = default;
-    explicit Score(const OutputTask& task);
+    explicit Score(std::shared_ptr<const OutputTask> task);
     void add(const std::vector<Value>& expected, const std::vector<Value>& got);
     // Empty where nothing was added, or nothing could be compared.
     std::optional<tasks::TaskResult> result() const;
+    // What the sums of the task lose, as a share; empty where it has none.
+    std::optional<double> loss() const;
 
    private:
+    std::shared_ptr<const OutputTask> task_;
+    tasks::Difference sum_;
     std::unique_ptr<tasks::TaskScorer> scorer_;
   };
 

@@ -2,6 +2,7 @@
 // integer with them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ranges>
 
 #include "ops/attrs.h"
@@ -27,18 +28,18 @@ class Analysis {
   }
 
   Status run() {
-    const std::vector<Operation*> order = graph_.topological();
-    std::vector<Tensor*> rounded;  // by the model itself
     for (Tensor* tensor : graph_.tensors())
-      if (known(tensor) && !tensor->is_constant()) rounded.push_back(tensor);
-    for (const Operation* op : order) pass_forward(*op);
+      if (known(tensor) && !tensor->is_constant()) rounded_.push_back(tensor);
+    for (const Operation* op : graph_.topological()) pass_forward(*op);
+    for (Operation* op : graph_.topological()) EC_CHECK_OK(separate_results(op));
+    const std::vector<Operation*> order = graph_.topological();
     for (const Operation* op : order | std::views::reverse)
       for (const Tensor* output : op->outputs()) pass_backward(output);
     for (const Tensor* input : graph_.inputs()) pass_backward(input);
     for (const Operation* op : order) choose_precision(*op);
     leave_outputs_without_range();
     context_.update_plan();
-    EC_CHECK_OK(round_between_floats(rounded));
+    EC_CHECK_OK(round_between_floats());
     count_operations(graph_, context_.plan, context_.report());
     warn_kept_in_float(context_.report(), context_.sink);
     return assign_parameters();
@@ -69,6 +70,34 @@ class Analysis {
     const PairParams moved = *known(op.input(0));
     for (const Tensor* output : op.outputs())
       if (is_real(output) && !known(output)) known(output) = moved;
+  }
+
+  // The results of one operation that moves data have the parameters of its operand. Those that the
+  // model rounds in another way (the parts of a split) are requantised behind it.
+  Status separate_results(Operation* op) {
+    Graph* graph = context_.changed_graph.get();
+    if (graph == nullptr || op->outputs().size() < 2 || op->input(0) == nullptr ||
+        !known(op->input(0)))
+      return {};
+    const OpRule rule = target_.describe(*op, Width::Narrow);
+    if (!rule.integer || rule.result != ResultRule::SameScale) return {};
+    const PairParams moved = *known(op->input(0));
+    for (Tensor* output : op->outputs()) {
+      if (!is_real(output) || !known(output) || *known(output) == moved) continue;
+      const PairParams own = *known(output);
+      const std::vector<Use> readers(output->uses().begin(), output->uses().end());
+      ec::OpSpec spec;
+      spec.location = op->location();
+      EC_TRY(const Operation* copy, graph->add(OpKind::Identity, {output}, std::move(spec)));
+      context_.recorded_params.resize(graph->tensor_id_bound());
+      known(output) = moved;
+      known(copy->output()) = own;
+      std::ranges::replace(rounded_, output, copy->output());
+      for (const Use& use : readers) graph->set_operand(use.op, use.index, copy->output());
+      for (size_t i = 0; i < graph->outputs().size(); ++i)
+        if (graph->outputs()[i] == output) graph->set_output(i, copy->output());
+    }
+    return {};
   }
 
   // An activation gives its parameters to the operation that it is fused into; so does what moves
@@ -153,11 +182,11 @@ class Analysis {
   }
 
   // What the model rounds is rounded also where floating point makes it and reads it.
-  Status round_between_floats(const std::vector<Tensor*>& rounded) {
+  Status round_between_floats() {
     Graph* graph = context_.changed_graph.get();
     if (graph == nullptr) return {};  // the trial of a function, which has no floats
     const bool float_io = context_.request.io == IoType::Float;
-    for (Tensor* tensor : rounded) {
+    for (Tensor* tensor : rounded_) {
       const Operation* producer = tensor->producer();
       const bool integer_input =
           !float_io && context_.plan.quantized[context_.plan.stored_form(tensor)];
@@ -254,6 +283,7 @@ class Analysis {
   QuantizeContext& context_;
   const TargetSpec& target_;
   const Graph& graph_;
+  std::vector<Tensor*> rounded_;  // by the model itself
 };
 
 }  // namespace

@@ -225,6 +225,7 @@ Json json_of(const AccuracyReport& report) {
             {"layers", json_of(report.layers)},
             {"outputs", outputs}};
   if (report.task) json["task"] = json_of(*report.task);
+  if (report.task_loss) json["task_loss"] = *report.task_loss;
   return json;
 }
 
@@ -246,6 +247,8 @@ AccuracyReport accuracy_from(const Json& json) {
     report.outputs.push_back(std::move(output));
   }
   if (const auto task = json.find("task"); task != json.end()) report.task = task_from(*task);
+  if (const auto loss = json.find("task_loss"); loss != json.end())
+    report.task_loss = loss->get<double>();
   report.samples = count_from(json.at("samples"));
   return report;
 }

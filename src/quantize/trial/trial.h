@@ -29,6 +29,8 @@ struct OutputError {
   std::vector<double> parts = {};  // the same for each part by itself
   bool by_task = false;            // `judged` is that of the task
   double sqnr_db() const;          // as judged
+  // What grows with every error that is added: of a task what its answers lose, else the noise.
+  double cost() const { return by_task ? judged : noise; }
 };
 OutputError sum_of(std::span<const OutputError> subsets);
 

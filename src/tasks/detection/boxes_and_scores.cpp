@@ -1,5 +1,5 @@
 // Heads with boxes in one output and class scores in another: DETR and its kin, SSD decoded and
-// raw, faces with landmarks behind the box.
+// raw, faces with landmarks behind the box, and maps with a box and scores for each cell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@ enum class Coding : uint8_t {
   Centres,  // cx cy w h
   Anchors,  // offsets and logarithms of sizes, relative to an anchor
   Offsets,  // cx cy w h relative to the centre of an anchor
+  Windows,  // what is added to the corners of a window, in parts of its size
 };
 enum class Scores : uint8_t { Probabilities, Sigmoid, Softmax };
 constexpr int kNoBackground = -1;
@@ -74,19 +75,33 @@ ScoreForm score_form(const Matrix& scores) {
   return {Scores::Probabilities, background_of(scores, 0.5f)};
 }
 
-// A row for each box, also where the tensor has them as columns.
-Matrix rows_of(const Tensor& tensor, bool turned) {
-  const Matrix matrix = *as_matrix(tensor);
-  return turned ? transposed(matrix) : matrix;
+// How a tensor holds boxes.
+enum class Layout : uint8_t {
+  Rows,      // [1,N,4]
+  Columns,   // [1,4,N]
+  MapFirst,  // [1,4,H,W]
+  MapLast,   // [1,H,W,4]
+};
+
+// A row for each box.
+Matrix rows_of(const Tensor& tensor, Layout layout) {
+  if (layout == Layout::Rows) return *as_matrix(tensor);
+  if (layout == Layout::Columns) return transposed(*as_matrix(tensor));
+  const auto size = [&](size_t d) { return static_cast<size_t>(tensor.shape[d]); };
+  if (layout == Layout::MapLast)
+    return {tensor.values.data(), size(1) * size(2), size(3), size(3), 1};
+  return {tensor.values.data(), size(2) * size(3), size(1), 1, size(2) * size(3)};
 }
 
 class BoxesAndScoresHead final : public Head {
  public:
-  BoxesAndScoresHead(const HeadContext& context, size_t boxes, size_t scores, bool turned)
-      : boxes_(boxes), scores_(scores), turned_(turned) {
-    const Matrix box_rows = rows_of(context.outputs[boxes], turned);
-    const Matrix score_rows = rows_of(context.outputs[scores], turned);
-    coding_ = coding_of(box_rows);
+  BoxesAndScoresHead(const HeadContext& context, size_t boxes, size_t scores, Layout layout)
+      : boxes_(boxes), scores_(scores), layout_(layout) {
+    const Matrix box_rows = rows_of(context.outputs[boxes], layout);
+    const Matrix score_rows = rows_of(context.outputs[scores], layout);
+    const bool cells = layout == Layout::MapFirst || layout == Layout::MapLast;
+    const bool windows = cells && span_of(box_rows, 0, 4).within(-1.5f, 1.5f);
+    coding_ = windows ? Coding::Windows : coding_of(box_rows);
     form_ = score_form(score_rows);
     placed_ = coding_ == Coding::Corners || coding_ == Coding::Centres;
     const bool queries = coding_ == Coding::Centres && box_rows.rows <= kMostQueries;
@@ -98,14 +113,15 @@ class BoxesAndScoresHead final : public Head {
     classes_ = static_cast<int32_t>(score_rows.columns) - (form_.background >= 0 ? 1 : 0);
     name_ = queries                      ? "DETR"
             : placed_                    ? "SSD, decoded"
+            : coding_ == Coding::Windows ? "windows of cells, by cell"
             : coding_ == Coding::Offsets ? "SSD of faces, by anchor"
                                          : "SSD, by anchor";
     explain(context);
   }
 
   void decode(Tensors outputs, float least, Candidates& candidates) const override {
-    const Matrix boxes = rows_of(outputs[boxes_], turned_);
-    const Matrix scores = rows_of(outputs[scores_], turned_);
+    const Matrix boxes = rows_of(outputs[boxes_], layout_);
+    const Matrix scores = rows_of(outputs[scores_], layout_);
     for (size_t row = 0; row < scores.rows; ++row) {
       const auto [most, sum] = softmax_terms(scores, row);
       const auto number = static_cast<int32_t>(row);
@@ -125,8 +141,9 @@ class BoxesAndScoresHead final : public Head {
 
  private:
   void explain(const HeadContext& context) {
-    constexpr std::string_view kCodings[] = {
-        "corners", "centres and sizes", "offsets and logarithms of sizes", "offsets and sizes"};
+    constexpr std::string_view kCodings[] = {"corners", "centres and sizes",
+                                             "offsets and logarithms of sizes", "offsets and sizes",
+                                             "offsets of corners"};
     constexpr std::string_view kScores[] = {"probabilities", "logits of sigmoids",
                                             "logits of a softmax"};
     const auto output = [&](size_t index) {
@@ -164,6 +181,8 @@ class BoxesAndScoresHead final : public Head {
         return centred(a * width_, b * height_, c * width_, d * height_);
       case Coding::Offsets:
         return centred(a, b, c, d);
+      case Coding::Windows:
+        return {a, b, 1 + c, 1 + d};
       case Coding::Anchors:
         break;
     }
@@ -173,7 +192,7 @@ class BoxesAndScoresHead final : public Head {
   }
 
   size_t boxes_, scores_;
-  bool turned_;  // [1,4,N] and [1,C,N]
+  Layout layout_;
   Coding coding_ = Coding::Corners;
   ScoreForm form_;
   float width_ = 1, height_ = 1;
@@ -195,10 +214,33 @@ bool are_turned(const Tensor& boxes, const Tensor& scores) {
          is_unit(scores.values);
 }
 
+// [1,H,W,4] beside [1,H,W,C] with probabilities, or channels first: a cell for each box.
+std::optional<Layout> map_layout(const Tensor& boxes, const Tensor& scores) {
+  for (const Tensor* tensor : {&boxes, &scores})
+    if (tensor->rank() != 4 || tensor->shape[0] != 1 || tensor->values.empty()) return std::nullopt;
+  for (const Layout layout : {Layout::MapLast, Layout::MapFirst}) {
+    const size_t y = layout == Layout::MapLast ? 1 : 2, channel = layout == Layout::MapLast ? 3 : 1;
+    const bool same =
+        boxes.shape[y] == scores.shape[y] && boxes.shape[y + 1] == scores.shape[y + 1];
+    if (!same || boxes.shape[channel] != 4 || boxes.shape[y] < 2 || boxes.shape[y + 1] < 2)
+      continue;
+    if (is_unit(scores.values) && !is_unit(boxes.values)) return layout;
+  }
+  return std::nullopt;
+}
+
+HeadPtr recognise_maps(const HeadContext& context) {
+  for (size_t boxes = 0; boxes < 2; ++boxes)
+    if (const auto layout = map_layout(context.outputs[boxes], context.outputs[1 - boxes]))
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, *layout);
+  return nullptr;
+}
+
 }  // namespace
 
 HeadPtr recognise_box_and_scores(const HeadContext& context) {
   if (context.outputs.size() != 2) return nullptr;
+  if (HeadPtr maps = recognise_maps(context)) return maps;
   for (const bool landmarks : {false, true})
     for (size_t boxes = 0; boxes < 2; ++boxes) {
       const Tensor& scores = context.outputs[1 - boxes];
@@ -211,11 +253,11 @@ HeadPtr recognise_box_and_scores(const HeadContext& context) {
       // Where both have four columns, boxes are named so or come first.
       const bool both = rows->columns == 4 && !landmarks && boxes == 0;
       if (both && name_has(context.interface.outputs[0], {"score", "logit", "class"})) continue;
-      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, false);
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, Layout::Rows);
     }
   for (size_t boxes = 0; boxes < 2; ++boxes)
     if (are_turned(context.outputs[boxes], context.outputs[1 - boxes]))
-      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, true);
+      return std::make_unique<BoxesAndScoresHead>(context, boxes, 1 - boxes, Layout::Columns);
   return nullptr;
 }
 

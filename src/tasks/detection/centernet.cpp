@@ -1,7 +1,10 @@
-// CenterNet: a map of centres for each class, maps of sizes and of offsets.
+// CenterNet: a map of centres for each class, maps of sizes and of offsets. CenterFace: the same
+// with logarithms of sizes, rows before columns, and landmarks, which are not judged.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "tasks/detection/head.h"
 #include "tasks/values.h"
@@ -32,10 +35,18 @@ struct Roles {
   bool channels_last = false;
 };
 
+// exp() of a hostile size stays finite.
+constexpr float kMostExponent = 30.0f;
+
 class CenterNetHead final : public Head {
  public:
   CenterNetHead(const HeadContext& context, Roles roles) : roles_(roles) {
-    name_ = "CenterNet";
+    const Map sizes = map_of(context.outputs[roles.sizes], roles.channels_last);
+    const auto widest = static_cast<float>(std::max(sizes.height, sizes.width));
+    // Logarithms of sizes in cells: none is larger than the map.
+    faces_ = context.outputs.size() > 3 &&
+             span_of(context.outputs[roles.sizes].values).most < std::log(widest) + 1;
+    name_ = faces_ ? "CenterFace" : "CenterNet";
     suppression_ = false;  // centres are largest among their neighbours
     const Map centres = map_of(context.outputs[roles.centres], roles.channels_last);
     classes_ = static_cast<int32_t>(centres.channels);
@@ -59,18 +70,24 @@ class CenterNetHead final : public Head {
           const float raw = centres.at(c, y, x);
           const float score = logits_ ? sigmoid(raw) : raw;
           if (!(score >= least) || !is_peak(centres, c, y, x)) continue;
-          const Box box = centred(static_cast<float>(x) + offsets.at(0, y, x),
-                                  static_cast<float>(y) + offsets.at(1, y, x), sizes.at(0, y, x),
-                                  sizes.at(1, y, x));
+          const size_t across = faces_ ? 1 : 0, down = 1 - across;
+          const Box box = centred(static_cast<float>(x) + offsets.at(across, y, x),
+                                  static_cast<float>(y) + offsets.at(down, y, x),
+                                  size(sizes.at(across, y, x)), size(sizes.at(down, y, x)));
+          // Rounding moves a peak to the next cell: candidates are compared by their place.
           candidates.add({{box.x1 * stride_, box.y1 * stride_, box.x2 * stride_, box.y2 * stride_},
                           score,
                           static_cast<int32_t>(c),
                           -1,
-                          static_cast<int32_t>(y * centres.width + x)});
+                          -1});
         }
   }
 
  private:
+  float size(float stored) const {
+    return faces_ ? std::exp(std::min(stored, kMostExponent)) : stored;
+  }
+
   // Of equal neighbours, which integers make often, the first counts.
   static bool is_peak(const Map& map, size_t c, size_t y, size_t x) {
     const float value = map.at(c, y, x);
@@ -84,7 +101,7 @@ class CenterNetHead final : public Head {
   }
 
   Roles roles_;
-  bool logits_ = false;
+  bool logits_ = false, faces_ = false;
   float stride_ = 1;
 };
 
@@ -98,30 +115,38 @@ bool holds_sizes(const HeadContext& context, size_t map, size_t other) {
   return span_of(context.outputs[map].values).most > span_of(context.outputs[other].values).most;
 }
 
+// Which output holds what; empty: the shapes are others.
+std::optional<Roles> roles_of(const HeadContext& context, bool last) {
+  const size_t y = last ? 1 : 2, channel = last ? 3 : 1, count = context.outputs.size();
+  std::vector<size_t> pairs, others;
+  for (size_t i = 0; i < count; ++i) {
+    const auto& shape = context.outputs[i].shape;
+    if (shape[y] != context.outputs[0].shape[y] || shape[y + 1] != context.outputs[0].shape[y + 1])
+      return std::nullopt;
+    const bool named = name_has(context.interface.outputs[i], {"hm", "heat", "center"});
+    (shape[channel] == 2 && !named ? pairs : others).push_back(i);
+  }
+  if (pairs.size() != 2) return std::nullopt;
+  // Beside landmarks, centres are the probabilities.
+  size_t centres = others[0];
+  if (others.size() == 2) {
+    const auto is_score = [&](size_t i) { return is_unit(context.outputs[i].values); };
+    if (is_score(others[0]) == is_score(others[1])) return std::nullopt;
+    if (is_score(others[1])) centres = others[1];
+  }
+  const bool sizes = holds_sizes(context, pairs[0], pairs[1]);
+  return Roles{centres, pairs[sizes ? 0 : 1], pairs[sizes ? 1 : 0], last};
+}
+
 }  // namespace
 
 HeadPtr recognise_centernet(const HeadContext& context) {
-  if (context.outputs.size() != 3) return nullptr;
+  if (context.outputs.size() < 3 || context.outputs.size() > 4) return nullptr;
   for (const Tensor& output : context.outputs)
     if (output.rank() != 4 || output.shape[0] != 1 || output.values.empty()) return nullptr;
-  for (const bool last : {false, true}) {
-    const size_t y = last ? 1 : 2, channel = last ? 3 : 1;
-    const auto shape = [&](size_t i) { return context.outputs[i].shape; };
-    bool same = true;
-    for (size_t i = 1; i < 3; ++i)
-      same &= shape(i)[y] == shape(0)[y] && shape(i)[y + 1] == shape(0)[y + 1];
-    if (!same) continue;
-    for (size_t centres = 0; centres < 3; ++centres) {
-      const size_t a = (centres + 1) % 3, b = (centres + 2) % 3;
-      if (shape(a)[channel] != 2 || shape(b)[channel] != 2) continue;
-      // With two classes all three have two channels.
-      const bool named = name_has(context.interface.outputs[centres], {"hm", "heat", "center"});
-      if (shape(centres)[channel] == 2 && !named) continue;
-      const bool sizes = holds_sizes(context, a, b);
-      return std::make_unique<CenterNetHead>(context,
-                                             Roles{centres, sizes ? a : b, sizes ? b : a, last});
-    }
-  }
+  for (const bool last : {false, true})
+    if (const std::optional<Roles> roles = roles_of(context, last))
+      return std::make_unique<CenterNetHead>(context, *roles);
   return nullptr;
 }
 
