@@ -26,7 +26,7 @@ def run_measured(command: list[str]) -> tuple[str, dict]:
         out.seek(0)
         err.seek(0)
         if process.returncode != 0:
-            raise RuntimeError(f"exit {process.returncode}: {(out.read() + err.read())[-300:]}")
+            raise RuntimeError(f"exit {process.returncode}: {(out.read() + err.read())[-3000:]}")
         return out.read(), {"wall": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_mb": peak}
 
 

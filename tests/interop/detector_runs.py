@@ -10,6 +10,22 @@ import litert
 from engines import ort_session
 
 
+def with_fixed_sizes(path: pathlib.Path, shape: tuple[int, ...], target: pathlib.Path) -> None:
+    """As ONNX Runtime's quantiser wants to see a model: sizes fixed, shapes known, and operators that have scales per channel."""
+    import onnx
+    from onnx import version_converter
+
+    model = onnx.load(path)
+    if model.opset_import[0].version < 13:
+        model = version_converter.convert_version(model, 17)
+    for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, shape):
+        dim.dim_value = size
+    del model.graph.value_info[:]
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    onnx.save(onnx.shape_inference.infer_shapes(model), target)
+
+
 class OnnxDetector:
     """As it stands, in floating point."""
 
@@ -26,8 +42,12 @@ class LiteDetector:
     """A .tflite file by its signature, which has the names of the original network."""
 
     def __init__(self, path: pathlib.Path, names: list[str]) -> None:
-        # The reference kernels take minutes; the delegate gives the same but for a step here and there.
-        self.interpreter = litert.open_model(path, reference=False, num_threads=1)
+        # The reference kernels take minutes; the delegate gives the same but for a step here and there. It refuses some files
+        # of others (splits whose results have scales of their own), which run without it.
+        try:
+            self.interpreter = litert.open_model(path, reference=False, num_threads=1)
+        except RuntimeError:
+            self.interpreter = litert.open_model(path, reference=False, delegate=False, num_threads=1)
         self.runner = self.interpreter.get_signature_runner("serving_default")
         (self.input, self.detail), *_ = self.runner.get_input_details().items()
         self.outputs = self.runner.get_output_details()

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 
-def open_model(model: pathlib.Path | bytes, reference: bool = True, allocate: bool = True, **options: Any):
+def open_model(model: pathlib.Path | bytes, reference: bool = True, allocate: bool = True, delegate: bool = True, **options: Any):
     """An interpreter of a file or of its bytes: with the reference kernels, or with the ones that users get."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     source = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
-    kernels = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
+    usual = OpResolverType.AUTO if delegate else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kernels = OpResolverType.BUILTIN_REF if reference else usual
     interpreter = Interpreter(**source, experimental_op_resolver_type=kernels, **options)
     if allocate:
         interpreter.allocate_tensors()
