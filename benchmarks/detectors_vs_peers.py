@@ -162,7 +162,7 @@ def heading(setup: str) -> list[str]:
             "what the float network detects with a score of 0.25 and more, all classes together; agreement: how alike the detections above 0.25 are "
             "(Dice coefficient); scores SQNR: of the scores of at least 0.02 in either network. Intervals hold 95 % of what other pictures would "
             "give (bootstrap over pictures); where that of the difference to ours holds zero, the difference may be chance. "
-            "Seconds of a shared machine say little; those of CPU do.", "",
+            "Seconds of a shared machine say little; those of CPU do. Rows that say \"earlier run\" are from another day's program.", "",
             "| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
 
 
