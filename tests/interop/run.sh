@@ -66,6 +66,7 @@ compare_tflite() {
   "$python" tests/interop/detectors_check.py "$work/packaged" --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/evaluate_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/qdq_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/qdq_networks_check.py --edgecompile "$program" --out "$work/results" mobilenetv2 efficientnet vit || status=1
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/stored_weights_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
