@@ -33,10 +33,10 @@ class Widening {
   }
 
  private:
-  // What gives and takes types that others rely on.
+  // What gives and takes types that others rely on, or the bits themselves.
   static bool keeps_types(const Operation& op) {
     return !op.bodies().empty() || op.kind() == OpKind::Custom || op.kind() == OpKind::ReadState ||
-           op.kind() == OpKind::WriteState;
+           op.kind() == OpKind::WriteState || op.kind() == OpKind::BitCast;
   }
 
   Result<Tensor*> cast(Tensor* x, DType to) {

@@ -1,5 +1,6 @@
 #include "frontend/coreml/window.h"
 
+#include "ops/rules.h"
 #include "support/strings.h"
 
 namespace ec::mil {
@@ -27,8 +28,8 @@ std::optional<Ints> same_pads(OpCall& c, Tensor* x, const Ints& kernel, const Wi
 
 bool check_window(OpCall& c, const Ints& numbers, std::string_view what) {
   for (const int64_t number : numbers)
-    if (number < 1 || number > (1 << 24)) {
-      c.fail(Code::BadValue, std::string(what) + " has to be positive and below 2^24");
+    if (number < 1 || number > rule::kLargest) {
+      c.fail(Code::BadValue, std::string(what) + " has to be positive and at most 2^30");
       return false;
     }
   return true;

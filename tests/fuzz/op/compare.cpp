@@ -83,10 +83,12 @@ Value shifted(const Value& value, RandomSource& random) {
   return Value(value.dtype, value.shape, std::move(buffer).to_blob());
 }
 
-// GELU is a difference of nearly equal numbers where its argument is far below zero.
-bool makes_gelu(const Tensor& tensor) {
+// Far below zero GELU is a difference of nearly equal numbers, and so is the logarithm of a softmax
+// for what outweighs all else.
+bool may_cancel(const Tensor& tensor) {
   const Operation* op = tensor.producer();
-  if (op == nullptr || op->kind() == OpKind::Gelu) return op != nullptr;
+  if (op == nullptr) return false;
+  if (op->kind() == OpKind::Gelu || op->kind() == OpKind::LogSoftmax) return true;
   for (const Field& field : op->attrs().schema().fields)
     if (field.name == "activation" && field.kind == FieldKind::Enum &&
         std::get<std::string>(op->attrs().get(field)).starts_with("gelu"))
@@ -98,12 +100,16 @@ bool makes_gelu(const Tensor& tensor) {
 // cancellation in one kernel is next to zero in another.
 void lift_zeros(const Tensor& tensor, const MutableView& view, RandomSource& random) {
   if (!is_float(view.dtype) || view.count() == 0) return;
-  if (bit_width(view.dtype) != 16 && !makes_gelu(tensor)) return;
+  if (bit_width(view.dtype) != 16 && !may_cancel(tensor)) return;
   std::vector<double> list(static_cast<size_t>(view.count()));
   load<double>(view, list);
   const double least = view.dtype == DType::F16 ? 0x1p-24 : 0x1p-126;
-  for (double& x : list)
-    if (x == 0) x = random.chance(50) ? least : -least;
+  for (double& x : list) {
+    if (x == 0)
+      x = random.chance(50) ? least : -least;
+    else if (may_cancel(tensor) && std::abs(x) < kShift && random.chance(50))
+      x = 0;
+  }
   store<double>(view, list);
 }
 
