@@ -104,10 +104,13 @@ void lift_zeros(const Tensor& tensor, const MutableView& view, RandomSource& ran
   std::vector<double> list(static_cast<size_t>(view.count()));
   load<double>(view, list);
   const double least = view.dtype == DType::F16 ? 0x1p-24 : 0x1p-126;
+  double largest = 1;
+  for (const double x : list)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   for (double& x : list) {
     if (x == 0)
       x = random.chance(50) ? least : -least;
-    else if (may_cancel(tensor) && std::abs(x) < kShift && random.chance(50))
+    else if (may_cancel(tensor) && std::abs(x) < kShift * largest && random.chance(50))
       x = 0;
   }
   store<double>(view, list);
