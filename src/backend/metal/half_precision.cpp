@@ -143,10 +143,12 @@ class HalfPrecision {
     if (const auto found = halves_.find(tensor); found != halves_.end()) return found->second;
     Tensor* half = nullptr;
     if (tensor->is_constant()) {
-      std::vector<uint16_t> bits;
-      for (const float value : tensor->values<float>()) bits.push_back(float_to_half(value));
+      const auto values = tensor->values<float>();
+      Buffer bits = Buffer::allocate(values.size() * sizeof(uint16_t));
+      if (!bits.ok()) return Error(Code::OutOfMemory, "not enough memory for the weights");
+      std::ranges::transform(values, reinterpret_cast<uint16_t*>(bits.data()), float_to_half);
       half = graph_.add_constant(tensor->name(), TensorType(DType::F16, *tensor->shape()),
-                                 Blob::copy_of(std::span<const uint16_t>(bits)));
+                                 std::move(bits).to_blob());
     } else {
       EC_TRY(half, graph_.add_single(OpKind::Cast, {tensor}, CastAttrs{.to = DType::F16}));
     }

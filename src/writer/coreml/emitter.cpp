@@ -50,7 +50,7 @@ bool keeps_eight_bits(const Tensor* tensor) {
   });
 }
 
-bool fits_32_bits(const std::vector<int64_t>& values) {
+bool fits_32_bits(std::span<const int64_t> values) {
   return std::ranges::all_of(values,
                              [](int64_t value) { return value == static_cast<int32_t>(value); });
 }
@@ -58,12 +58,24 @@ bool fits_32_bits(const std::vector<int64_t>& values) {
 // A constant's elements as programs hold them.
 Blob elements_of(const Tensor* tensor, DataType element) {
   if (element != DataType::Int32 || tensor->dtype() == DType::I32) return tensor->raw_data();
-  const std::vector<int64_t> values = *int_values(tensor);
-  std::vector<int32_t> narrow;
-  for (const int64_t value : values)
-    narrow.push_back(static_cast<int32_t>(std::clamp<int64_t>(
-        value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())));
-  return Blob::copy_of(std::span<const int32_t>(narrow));
+  // Piece by piece: a list of all numbers in 64 bits would take more than the constant.
+  constexpr int64_t kPiece = 1024;
+  std::array<int64_t, kPiece> wide;
+  const int64_t count = *tensor->type().num_elements();
+  Buffer narrow = Buffer::allocate(static_cast<size_t>(count) * sizeof(int32_t));
+  if (!narrow.ok()) return {};
+  auto* out = reinterpret_cast<int32_t*>(narrow.data());
+  for (int64_t at = 0; at < count; at += kPiece) {
+    const int64_t n[] = {std::min(kPiece, count - at)};
+    const size_t offset = static_cast<size_t>(at) * element_size(tensor->dtype());
+    const auto piece = std::span(wide).first(static_cast<size_t>(n[0]));
+    load<int64_t>(ConstView{tensor->dtype(), n, tensor->data().bytes().data() + offset}, piece);
+    out = std::ranges::transform(piece, out, [](int64_t value) {
+            return static_cast<int32_t>(std::clamp<int64_t>(
+                value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+          }).out;
+  }
+  return std::move(narrow).to_blob();
 }
 
 }  // namespace
@@ -208,7 +220,7 @@ std::string BlockEmitter::name(const Tensor* tensor) {
   if (tensor->is_constant()) {
     Value value;
     value.type = type_of(tensor);
-    if (tensor->dtype() == DType::I64 && !fits_32_bits(*int_values(tensor)))
+    if (tensor->dtype() == DType::I64 && !fits_32_bits(tensor->values<int64_t>()))
       state_.sink->report(
           Error(Code::NotOnTarget, "the constant '" + printable(tensor->name()) +
                                        "' has numbers beyond the 32 bits of programs")
