@@ -62,23 +62,8 @@ Tensor* Graph::add_input(std::string name, TensorType type) {
   return tensor;
 }
 
-namespace {
-
-// Files may hold any byte for true; kernels and writers know 0 and 1.
-Blob with_plain_bools(DType dtype, Blob data) {
-  const auto is_plain = [](std::byte b) { return b <= std::byte{1}; };
-  if (dtype != DType::Bool || std::ranges::all_of(data.bytes(), is_plain)) return data;
-  Buffer buffer = Buffer::allocate(data.size());
-  std::ranges::transform(data.bytes(), buffer.data(),
-                         [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
-  return std::move(buffer).to_blob();
-}
-
-}  // namespace
-
 Tensor* Graph::add_constant(std::string name, TensorType type, Blob data) {
   assert(type.num_bytes() && static_cast<size_t>(*type.num_bytes()) == data.size());
-  data = with_plain_bools(type.dtype, std::move(data));
   const bool named = !name.empty();
   Tensor* tensor = new_tensor(std::move(name), std::move(type), named);
   tensor->is_constant_ = true;

@@ -103,12 +103,11 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
   std::unordered_map<std::string, const Diagnostic*> problems;  // looked up, never iterated
   for (const Diagnostic& d : package.problems) problems.emplace(d.node, &d);
   for (const Operation* op : written.topological()) {
-    if (!is_told(*op)) continue;
     OpPlacement row = row_of(*op);
     predict_unit(*op, options.units, row);
     mark_kept(package.kept, row);
     mark_problem(*op, problems, row);
-    report.add(std::move(row));
+    if (is_told(*op) || row.placement == Placement::Unsupported) report.add(std::move(row));
   }
   report.estimate = estimate_run(written, report);
   if (package.program || report.unsupported > 0) return;

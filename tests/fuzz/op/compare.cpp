@@ -180,6 +180,18 @@ Result<std::vector<Value>> run_graph(const Graph& graph, std::span<const Value> 
   return session->run(named);
 }
 
+namespace {
+
+// Files may hold any byte for true.
+bool same_integers(const Value& a, const Value& b) {
+  if (a.dtype != DType::Bool) return a.data == b.data;
+  return std::ranges::equal(a.data.bytes(), b.data.bytes(), [](std::byte x, std::byte y) {
+    return (x == std::byte{0}) == (y == std::byte{0});
+  });
+}
+
+}  // namespace
+
 std::optional<std::string> difference(std::span<const Value> wanted, std::span<const Value> got) {
   if (wanted.size() != got.size())
     return fmt::format("{} outputs instead of {}", got.size(), wanted.size());
@@ -192,7 +204,7 @@ std::optional<std::string> difference(std::span<const Value> wanted, std::span<c
       return fmt::format("output {} is {} instead of {}", i, got[i].type().text(),
                          wanted[i].type().text());
     if (!is_float(wanted[i].dtype)) {
-      if (!(wanted[i].data == got[i].data))
+      if (!same_integers(wanted[i], got[i]))
         return fmt::format("output {} has other {} numbers", i, dtype_name(wanted[i].dtype));
     } else if (auto text = float_difference(wanted[i], got[i])) {
       return fmt::format("output {}: {}", i, *text);
