@@ -1,4 +1,6 @@
 // Normalisations.
+#include <limits>
+
 #include "writer/coreml/emitter.h"
 
 namespace ec::mil {
@@ -66,6 +68,7 @@ Status emit_lrn(OpEmitter& e) {
   const auto& attrs = e.attrs<LrnAttrs>();
   if (attrs.layout != Layout::ChannelsFirst || e.rank() < 3)
     return e.fail("channels behind the other dimensions", std::string(kPipelineHint));
+  if (attrs.size > std::numeric_limits<int32_t>::max()) return e.fail("a size beyond 32 bits");
   e.emit("local_response_norm", {{"x", e.in(0)},
                                  {"size", e.i32(attrs.size)},
                                  {"alpha", e.real(double{attrs.alpha})},
