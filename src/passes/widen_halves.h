@@ -6,9 +6,10 @@
 
 namespace ec {
 
-// Operations on f16 compute in f32: constants are converted, inputs, outputs, states and the borders
-// of nested graphs keep their types behind casts. Kernels and integer rules are those of f32; results
-// differ by the rounding that is left out between operations. No target here computes in f16.
+// Operations on f16 compute in f32: constants are converted, inputs, outputs, states and the
+// borders of nested graphs keep their types behind casts. Kernels and integer rules are those of
+// f32; results differ by the rounding that is left out between operations. No target here computes
+// in f16.
 Status widen_halves(Graph& graph);
 
 }  // namespace ec
