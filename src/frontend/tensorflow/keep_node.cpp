@@ -11,6 +11,10 @@ namespace {
 // No operator has more results that a graph reads one by one; a damaged name may ask for billions.
 constexpr size_t kMostKeptOutputs = 256;
 
+// Parts of a loop that freezing took apart. They form a circle, which no graph holds.
+constexpr std::string_view kLoopParts[] = {"Enter",    "Exit",    "NextIteration",   "LoopCond",
+                                           "RefEnter", "RefExit", "RefNextIteration"};
+
 // The first type that the node's attributes tell of a result.
 std::optional<DType> told_type(const OpContext& node) {
   for (const char* name : {"Tout", "dtype", "out_type", "T", "Tvalues", "Tparams"})
@@ -77,6 +81,7 @@ bool Importer::keep_node(Frame& frame, uint32_t index, const Location& location,
   if (keeping_ == nullptr || stopped_ || states_->changes() != before.state_changes) return false;
   if (outputs_read(frame, index) > kMostKeptOutputs) return false;
   const Node& node = frame.body.function.list.nodes[index];
+  if (std::ranges::find(kLoopParts, node.op) != std::end(kLoopParts)) return false;
   ec::Graph& graph = frame.site.graph;
   std::vector<ec::Tensor*> operands;
   bool changes_lists = false;
