@@ -226,6 +226,9 @@ std::string BlockEmitter::name(const Tensor* tensor) {
                                        "' has numbers beyond the 32 bits of programs")
               .hint("keep integers within 32 bits"));
     value.data = elements_of(tensor, value.type.element);
+    if (value.data.empty() && tensor->type().num_elements() != 0)
+      state_.sink->report(Error(Code::OutOfMemory, "the constant '" + printable(tensor->name()) +
+                                                       "' does not fit in memory"));
     name = constant(std::move(value), tensor->name());
   } else {
     name = state_.names.unique(tensor->name());
