@@ -8,6 +8,7 @@
 
 #include "ops/axis.h"
 #include "ops/elementwise.h"
+#include "ops/fake_quant.h"
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/params.h"
 #include "support/rounding.h"
@@ -239,15 +240,9 @@ Status dynamic_quantize(KernelContext& ctx) {
   return {};
 }
 
-// The range moved so that zero falls on a step, then the nearest step.
+// The nearest step within the range.
 Status fake_quant(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<FakeQuantAttrs>();
-  const float lowest = attrs.narrow_range ? 1.0f : 0.0f;
-  const auto highest = static_cast<float>((int64_t{1} << attrs.num_bits) - 1);
-  const float scale = (attrs.max - attrs.min) / (highest - lowest);
-  const float wanted = lowest - attrs.min / scale;
-  const float zero = round_half_away(std::clamp(wanted, lowest, highest));
-  const float low = (lowest - zero) * scale, high = (highest - zero) * scale;
+  const auto [scale, low, high] = fake_quant_steps(ctx.attrs<FakeQuantAttrs>());
   const float steps = 1.0f / scale;
   const Reader<float> x(ctx.input(0));
   Writer<float> y(ctx.output(0));

@@ -118,7 +118,9 @@ class Builder {
         set_static(state, type);
       } else {
         state.dtype = type.dtype;
-        open_[op.output(i)->id()] = type;
+        // Inference does not speak of quantisation: parameters attached to the tensor stay.
+        TensorType& open = open_[op.output(i)->id()] = type;
+        if (!open.quant) open.quant = op.output(i)->type().quant;
       }
     }
     return fold(op);

@@ -42,6 +42,17 @@ std::string fault_of(const Tensor* constant) {
   return {};
 }
 
+// The same for a parameter of the operation.
+std::string fault_of(const Attrs& attrs) {
+  for (const Field& field : attrs.schema().fields) {
+    if (field.kind != FieldKind::Float) continue;
+    const double value = std::get<double>(attrs.get(field));
+    if (std::abs(value) > double{kLargestHalf} && std::abs(value) < double{kInfinite})
+      return std::string(field.name) + " of " + std::to_string(value) + " is beyond half precision";
+  }
+  return {};
+}
+
 class HalfPrecision {
  public:
   HalfPrecision(Graph& graph, const HalfPrecisionOptions& options)
@@ -130,6 +141,7 @@ class HalfPrecision {
       default:
         break;
     }
+    if (std::string fault = fault_of(op.attrs()); !fault.empty()) return fault;
     for (size_t i = 0; i < op.inputs().size(); ++i) {
       const Tensor* input = op.input(i);
       if (!is_single(input) || !input->is_constant() || is_parameter(op, i)) continue;

@@ -20,15 +20,21 @@ Status emit_reduction(OpEmitter& e, std::string_view type) {
   return {};
 }
 
+// Means, roots and logarithms of integers: programs do not say how they round.
+Status emit_float_reduction(OpEmitter& e, std::string_view type) {
+  if (!e.is_float_input()) return e.fail("a result that is rounded to integers");
+  return emit_reduction(e, type);
+}
+
 Status emit_sum(OpEmitter& e) { return emit_reduction(e, "reduce_sum"); }
-Status emit_mean(OpEmitter& e) { return emit_reduction(e, "reduce_mean"); }
+Status emit_mean(OpEmitter& e) { return emit_float_reduction(e, "reduce_mean"); }
 Status emit_max(OpEmitter& e) { return emit_reduction(e, "reduce_max"); }
 Status emit_min(OpEmitter& e) { return emit_reduction(e, "reduce_min"); }
 Status emit_prod(OpEmitter& e) { return emit_reduction(e, "reduce_prod"); }
 Status emit_l1(OpEmitter& e) { return emit_reduction(e, "reduce_l1_norm"); }
-Status emit_l2(OpEmitter& e) { return emit_reduction(e, "reduce_l2_norm"); }
-Status emit_log_sum(OpEmitter& e) { return emit_reduction(e, "reduce_log_sum"); }
-Status emit_log_sum_exp(OpEmitter& e) { return emit_reduction(e, "reduce_log_sum_exp"); }
+Status emit_l2(OpEmitter& e) { return emit_float_reduction(e, "reduce_l2_norm"); }
+Status emit_log_sum(OpEmitter& e) { return emit_float_reduction(e, "reduce_log_sum"); }
+Status emit_log_sum_exp(OpEmitter& e) { return emit_float_reduction(e, "reduce_log_sum_exp"); }
 Status emit_sum_square(OpEmitter& e) { return emit_reduction(e, "reduce_sum_square"); }
 
 Status emit_arg(OpEmitter& e, std::string_view type) {

@@ -26,6 +26,25 @@ Status emit_plain(OpEmitter& e) {
   return e.fail("programs have no operation for it");
 }
 
+// Integers of fewer than 32 bits are computed in 32: results that would wrap around do not.
+bool computes_narrow_integers(const Operation& op) {
+  const DType dtype = op.outputs().empty() ? DType::F32 : op.output()->dtype();
+  if (!is_integer(dtype) || bit_width(dtype) >= 32) return false;
+  switch (op.kind()) {
+    case OpKind::Relu:
+    case OpKind::Max:
+    case OpKind::Min:
+    case OpKind::Clip:
+    case OpKind::Cast:
+    case OpKind::Quantize:
+    case OpKind::Where:
+    case OpKind::OneHot:
+      return false;
+    default:
+      return op.def().quant != QuantRule::SameAsInput;
+  }
+}
+
 // What no operation of a program takes, whatever it computes.
 Status check_operands(const OpEmitter& e) {
   const auto check = [&](const Tensor* tensor) -> Status {
@@ -47,6 +66,10 @@ Status check_operands(const OpEmitter& e) {
   };
   for (const Tensor* input : e.op().inputs()) EC_CHECK_OK(check(input));
   for (const Tensor* output : e.op().outputs()) EC_CHECK_OK(check(output));
+  if (computes_narrow_integers(e.op()))
+    return e.fail(fmt::format("arithmetic on {}, which programs compute in 32 bits",
+                              dtype_name(e.op().output()->dtype())),
+                  "compute on floats or integers of 32 bits");
   return {};
 }
 

@@ -317,6 +317,13 @@ Status dequantize(OpEmitter& e) {
     a.add("axis", parameters.axis);
   } else {
     scale_type = e.dtype(1);
+    // ONNX computes in the type of the scale.
+    if (bit_width(scale_type) < bit_width(attrs.dtype)) {
+      AttributeList wide;
+      wide.add("to", type_number(attrs.dtype));
+      operands[1] = e.step("Cast", {operands[1]}, std::move(wide));
+      scale_type = attrs.dtype;
+    }
   }
   if (attrs.dtype == scale_type) {
     e.node("DequantizeLinear", std::move(operands), e.outputs(), std::move(a));

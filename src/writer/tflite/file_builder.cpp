@@ -206,7 +206,12 @@ Offset<Tensor> FileBuilder::encode_tensor(const TensorRecord& tensor) {
   Offset<flatbuffers::Vector<int32_t>> shape = 0, signature = 0;
   const auto& known = tensor.type.shape;
   if (known) {
-    shape = fbb_.CreateVector(sizes_of(*known, 1));
+    std::vector<int32_t> sizes = sizes_of(*known, 1);
+    // A dimension with scales of its own has as many indices as there are scales.
+    if (tensor.type.quant && tensor.type.quant->per_channel())
+      sizes[static_cast<size_t>(tensor.type.quant->axis)] =
+          static_cast<int32_t>(tensor.type.quant->scales.size());
+    shape = fbb_.CreateVector(sizes);
     if (!known->is_static()) signature = fbb_.CreateVector(sizes_of(*known, -1));
   }
   const TensorType element = tensor.is_resource ? TensorType::RESOURCE

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "backend/metal/passes/rules.h"
+#include "ops/fake_quant.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {
@@ -79,18 +80,17 @@ Result<bool> widen_branch(Rewriter& r, Operation* op) {
 // Steps of a range that contains zero: 8 bits have a form of their own in programs, and this one
 // serves every number of bits.
 Result<bool> expand_fake_quant(Rewriter& r, Operation* op) {
-  const auto& attrs = op->attrs_as<FakeQuantAttrs>();
-  if (!is_float(op->output()->dtype()) || attrs.num_bits < 2 || attrs.num_bits > 16) return false;
-  const double lowest = attrs.narrow_range ? 1 : 0, highest = std::exp2(attrs.num_bits) - 1;
-  const double scale = (double{attrs.max} - double{attrs.min}) / (highest - lowest);
-  if (!(scale > 0)) return false;
-  const double exact = lowest - double{attrs.min} / scale;
-  const double zero = std::clamp(std::round(exact), lowest, highest);
+  if (!is_float(op->output()->dtype())) return false;
+  const FakeQuantSteps steps = fake_quant_steps(op->attrs_as<FakeQuantAttrs>());
+  if (!(steps.scale > 0) || !std::isfinite(1 / steps.scale)) return false;
   Replacement p(r, op);
   Tensor* x = op->input(0);
-  Tensor* step = p.add(p.unary(OpKind::Round, p.mul(x, 1 / scale)), zero);
-  Tensor* kept = p.op(OpKind::Clip, {step, p.number(x, lowest), p.number(x, highest)});
-  return p.replace(p.mul(p.sub(kept, zero), scale));
+  const double low = double{steps.low};
+  Tensor* inside = p.op(OpKind::Clip, {x, p.number(x, low), p.number(x, double{steps.high})});
+  Tensor* step = p.mul(p.sub(inside, low), double{1 / steps.scale});
+  // Halves go up: steps are not negative.
+  step = p.unary(OpKind::Floor, p.add(step, 0.5));
+  return p.replace(p.add(p.mul(step, double{steps.scale}), low));
 }
 
 constexpr RewriteRule kRules[] = {

@@ -31,7 +31,7 @@ Result<bool> split_factors(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<GemmAttrs>();
   Tensor* c = op->input(2);
   const bool factors = attrs.alpha != 1 || (c != nullptr && attrs.beta != 1);
-  if (has_quant(op) || !factors) return false;
+  if (has_quant(op) || !factors || !is_float(op->output()->dtype())) return false;
   Replacement p(r, op);
   GemmAttrs plain = attrs;
   plain.alpha = plain.beta = 1;
@@ -44,7 +44,7 @@ Result<bool> split_factors(Rewriter& r, Operation* op) {
 
 Result<bool> split_alpha(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<MatMulAttrs>();
-  if (has_quant(op) || attrs.alpha == 1) return false;
+  if (has_quant(op) || attrs.alpha == 1 || !is_float(op->output()->dtype())) return false;
   Replacement p(r, op);
   MatMulAttrs plain = attrs;
   plain.alpha = 1;

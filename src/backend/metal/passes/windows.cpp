@@ -1,5 +1,6 @@
 // Convolutions and pools in forms that programs do not take.
 #include <algorithm>
+#include <limits>
 
 #include "backend/metal/passes/rules.h"
 #include "ops/window.h"
@@ -61,8 +62,9 @@ Result<bool> expand_dilated_pool(Rewriter& r, Operation* op) {
     pads[d + 2] = dim.pad_begin;
     pads[d + 2 + in->size()] = std::max<int64_t>(0, reach - dim.pad_begin - (*in)[d + 2]);
   }
-  constexpr double kLowest = -3e38;
-  if (std::ranges::any_of(pads, [](int64_t pad) { return pad != 0; })) x = p.pad(x, pads, kLowest);
+  // The largest of no elements, which a window within the padding has.
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  if (std::ranges::any_of(pads, [](int64_t pad) { return pad != 0; })) x = p.pad(x, pads, kNone);
   Tensor* result = nullptr;
   for (int64_t tap = 0; tap < taps && p.ok(); ++tap) {
     std::vector<int64_t> starts, ends, axes, steps;
