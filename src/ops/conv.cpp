@@ -141,6 +141,7 @@ Status infer_conv_transpose(InferContext& ctx) {
   const size_t channel = channel_axis(attrs.layout, *rank);
   const Dim in_channels = dim_or_unknown(ctx.shape(0), channel);
   EC_CHECK_OK(check_groups(ctx, attrs.groups, in_channels));
+  EC_CHECK_OK(check_groups(ctx, attrs.groups, dim_or_unknown(ctx.shape(1), 0)));
   EC_CHECK_OK(check_channels(ctx, in_channels, dim_or_unknown(ctx.shape(1), 0)));
   const Dim out_channels = times(dim_or_unknown(ctx.shape(1), channel), attrs.groups);
   EC_CHECK_OK(check_bias(ctx, out_channels));

@@ -128,6 +128,10 @@ Result<std::optional<Shape>> squeezed_shape(InferContext& ctx) {
   if (!list) {
     // Several may name one axis: the rank is known for one entry alone.
     if (ctx.type(1).num_elements() != 1 || x->rank() == 0) return std::optional<Shape>{};
+    if (std::ranges::none_of(*x,
+                             [](const Dim& dim) { return !dim.is_static() || dim.size() == 1; }))
+      return ctx.bad_shape("no dimension of " + operand_text(ctx, 0) +
+                           " can be squeezed: none has the size 1");
     return std::optional<Shape>(Shape(std::vector<Dim>(x->rank() - 1, Dim::unknown())));
   }
   std::vector<bool> removed(x->rank(), false);

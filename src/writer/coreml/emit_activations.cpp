@@ -48,6 +48,9 @@ Status emit_prelu(OpEmitter& e) {
 
 // Bounds that are computed, or of integers, are two operations.
 Status emit_clip_by_parts(OpEmitter& e) {
+  for (const size_t bound : {1, 2})
+    if (e.has(bound) && e.rank(bound) > e.rank())
+      return e.fail("a bound with more dimensions than the clipped numbers have");
   if (e.has(1) && e.has(2)) {
     const std::string above =
         e.step("maximum", {{"x", e.in(0)}, {"y", e.in(1)}}, type_of(e.op().output()));

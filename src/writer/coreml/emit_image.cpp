@@ -71,6 +71,7 @@ std::optional<ResizeForm> form_of(const Operation& op) {
   for (size_t d = 0; d + 2 < all->size(); ++d)
     if (!(*all)[d].is_identity(attrs.coordinates)) return std::nullopt;
   const auto axes = std::span(*all).last(2);
+  if (axes[0].input == 0 || axes[1].input == 0) return std::nullopt;
   ResizeForm form{axes[0], axes[1], ""};
   if (attrs.mode == ResizeMode::Nearest) {
     const ResizeAttrs floor = rule(ResizeMode::Nearest, CoordinateMode::Asymmetric);

@@ -125,6 +125,8 @@ Result<std::vector<int64_t>> block_counts(OpEmitter& e) {
   bool divides = counts.size() == data.size() && !data.empty();
   for (size_t d = 0; d < data.size() && divides; ++d)
     divides = counts[d] > 0 && data[d] % counts[d] == 0;
+  const auto axis = static_cast<size_t>(e.axis(attrs.axis));
+  if (divides && attrs.block_size != 0) divides = counts[axis] * attrs.block_size == data[axis];
   if (!divides) return e.fail("blocks that do not divide the weights");
   return counts;
 }

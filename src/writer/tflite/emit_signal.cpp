@@ -92,6 +92,7 @@ Status emit_log(OpEmitter& e) {
 }
 
 Status emit_spectral_subtraction(OpEmitter& e) {
+  EC_CHECK_OK(e.require_static(e.input(0)));
   EC_CHECK_OK(need_start(e, 1, 0));
   const auto& attrs = e.attrs<SpectralSubtractionAttrs>();
   const int64_t channels = e.input(0).type().num_elements().value_or(0);

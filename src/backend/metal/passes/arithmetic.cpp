@@ -24,9 +24,11 @@ Result<bool> expand_integer_division(Rewriter& r, Operation* op) {
   // Sizes are the integers that graphs divide.
   if (positive(divisor) && (positive(dividend) || a->dim_values()))
     return p.replace(p.op(OpKind::FloorDiv, {a, b}));
-  Tensor* size = p.op(OpKind::FloorDiv, {p.unary(OpKind::Abs, a), p.unary(OpKind::Abs, b)});
-  Tensor* sign = p.op(OpKind::Mul, {p.unary(OpKind::Sign, a), p.unary(OpKind::Sign, b)});
-  return p.replace(p.mul(sign, size));
+  Tensor* quotient = p.op(OpKind::FloorDiv, {a, b});
+  Tensor* below = p.op(OpKind::Less, {quotient, p.number(quotient, 0)});
+  Tensor* inexact = p.unary(OpKind::Not, p.op(OpKind::Equal, {p.mul(quotient, b), a}));
+  return p.replace(
+      p.op(OpKind::Where, {p.op(OpKind::And, {below, inexact}), p.add(quotient, 1.0), quotient}));
 }
 
 // The angle by the quotient, moved into the half plane that the signs tell.
