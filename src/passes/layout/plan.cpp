@@ -109,6 +109,8 @@ Form Plan::form_of(const Operation* op) const {
     // The second result of max_pool holds indices into memory, which depend on the layout.
     if (*layout == wanted_ || op->outputs().size() != 1 || !has_layout(op->input(0)))
       return Form::Fixed;
+    const bool filtered = op->kind() == OpKind::Conv || op->kind() == OpKind::ConvTranspose;
+    if (filtered && !rank_of(op->input(1))) return Form::Fixed;
     const auto& quant = op->output()->type().quant;
     return quant && quant->per_channel() ? Form::Fixed : Form::Spatial;
   }

@@ -46,7 +46,7 @@ Result<Lstm> sizes_of(OpEmitter& e) {
   const std::vector<int64_t> x = e.sizes(e.input(0));
   Lstm lstm;
   lstm.directions = attrs.direction == Direction::Bidirectional ? 2 : 1;
-  lstm.hidden = attrs.hidden_size;
+  lstm.hidden = e.sizes(e.input(2))[2];
   lstm.length = x[0];
   lstm.batch = x[1];
   lstm.features = x[2];

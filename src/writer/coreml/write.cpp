@@ -65,7 +65,11 @@ Status check_operands(const OpEmitter& e) {
     return {};
   };
   for (const Tensor* input : e.op().inputs()) EC_CHECK_OK(check(input));
-  for (const Tensor* output : e.op().outputs()) EC_CHECK_OK(check(output));
+  for (const Tensor* output : e.op().outputs()) {
+    EC_CHECK_OK(check(output));
+    if (output->type().num_elements() == 0)
+      return e.fail("a result without elements, which programs do not have");
+  }
   if (computes_narrow_integers(e.op()))
     return e.fail(fmt::format("arithmetic on {}, which programs compute in 32 bits",
                               dtype_name(e.op().output()->dtype())),

@@ -27,6 +27,7 @@ template <class F>
 Status in_layout(OpEmitter& e, Layout layout, F&& write) {
   if (layout == Layout::ChannelsFirst) return write(e.in(0), e.out());
   EC_TRY(const size_t rank, e.rank(e.op().input(0)));
+  if (rank < 3) return write(e.in(0), e.out());  // both orders are the same
   const std::string x = e.transpose(e.in(0), to_channels_first(rank));
   const std::string y = e.temp();
   EC_CHECK_OK(write(x, y));

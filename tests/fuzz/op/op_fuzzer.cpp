@@ -10,6 +10,7 @@
 // A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
 // debugger, and prints it as text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <cstdio>
@@ -22,6 +23,7 @@
 
 #include "fuzz/op/workers.h"
 #include "ir/text.h"
+#include "ops/convert.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
 
@@ -103,13 +105,22 @@ bool parse(int argc, char** argv, Arguments& arguments) {
   return true;
 }
 
+// The numbers of a small input.
+std::string elements_of(const Value& value) {
+  constexpr int64_t kMost = 64;
+  if (count_elements(value.shape) > kMost) return {};
+  std::vector<double> list(static_cast<size_t>(count_elements(value.shape)));
+  load<double>(value.view(), list);
+  return fmt::format(" {}", fmt::join(list, ","));
+}
+
 int replay(const Arguments& arguments) {
   const Model model = generate(*arguments.replay, arguments.run.generate);
   if (model.graph != nullptr) {
     std::printf("%s\n", print(*model.graph).c_str());
     for (size_t i = 0; i < model.inputs.size(); ++i)
-      std::printf("// input %s: %s\n", model.graph->inputs()[i]->name().c_str(),
-                  model.inputs[i].type().text().c_str());
+      std::printf("// input %s: %s%s\n", model.graph->inputs()[i]->name().c_str(),
+                  model.inputs[i].type().text().c_str(), elements_of(model.inputs[i]).c_str());
   } else {
     std::ofstream(model.file_name, std::ios::binary) << model.file;
     std::printf("// about %s, written to %s\n", model.file_subject.c_str(),

@@ -261,7 +261,7 @@ class Stages {
     begin("verify optimised");
     for (const Diagnostic& fault : verify(graph)) {
       // Passes may compute an operand that shows a fault of the model.
-      if (!reference_ || reference_->ok()) find("invalid", fault.message);
+      if (reference_ && reference_->ok()) find("invalid", fault.message);
       return;
     }
     if (runnable_ && is_runnable(graph)) {

@@ -170,6 +170,11 @@ struct Blocks {
 std::optional<Blocks> blocks_of(const Operation* op) {
   const auto sizes = int_values(op->input(1)), pads = int_values(op->input(2));
   if (!sizes || !pads || pads->size() != 2 * sizes->size()) return std::nullopt;
+  // An operand that passes computed was not known to inference.
+  const auto rank = rank_of(op->input(0));
+  if (!rank || *rank <= sizes->size() || !static_shape(op->output()) ||
+      std::ranges::any_of(*sizes, [](int64_t size) { return size < 1; }))
+    return std::nullopt;
   Blocks blocks{*sizes, {}, {}};
   for (size_t i = 0; i < sizes->size(); ++i) {
     blocks.begin.push_back((*pads)[2 * i]);

@@ -112,10 +112,10 @@ Result<bool> expand_fmod(Rewriter& r, Operation* op) {
   return p.replace(p.mul(p.unary(OpKind::Sign, x), rest));
 }
 
-// Division of wide integers goes through i32.
+// Division of integers of 64 bits, which are sizes, goes through i32.
 Result<bool> narrow_division(Rewriter& r, Operation* op) {
   const DType dtype = op->output()->dtype();
-  if (!is_plain(op) || (dtype != DType::I64 && dtype != DType::U32)) return false;
+  if (!is_plain(op) || dtype != DType::I64) return false;
   for (const Tensor* input : op->inputs())
     if (const auto values = int_values(input);
         values &&
