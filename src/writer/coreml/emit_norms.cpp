@@ -26,6 +26,9 @@ Status emit_batch_norm(OpEmitter& e) {
                  {"mean", e.in(3)},
                  {"variance", e.in(4)},
                  {"epsilon", e.real(double{attrs.epsilon})}});
+  // Statistics that the run does not change.
+  for (size_t i = 1; i < e.op().outputs().size(); ++i)
+    e.block().bind(e.op().output(i), e.in(2 + i));
   return {};
 }
 

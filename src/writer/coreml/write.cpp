@@ -114,6 +114,9 @@ void BlockEmitter::emit_operations() {
                               "programs have no operation for it, and no rewrite into others fits"))
                         : check_operands(emitter);
     if (status.ok()) status = emit_op(emitter);
+    for (const Tensor* output : op->outputs())
+      if (status.ok() && !is_bound(output) && !graph_.is_unused(output))
+        status = emitter.fail("the result '" + printable(output->name()) + "' has no form");
     if (!status.ok()) state_.sink->report(std::move(status).error());
   }
 }

@@ -38,7 +38,9 @@ bool is_limit(Code code) {
 }
 
 std::string text_of(const Error& error) {
-  return fmt::format("{} {}", code_id(error.code()), error.message());
+  const std::vector<std::string>& notes = error.diagnostic().notes;
+  return fmt::format("{} {}{}", code_id(error.code()), error.message(),
+                     notes.empty() ? "" : ": " + notes.front());
 }
 
 // The first lines in which two texts differ; the same twice: none.

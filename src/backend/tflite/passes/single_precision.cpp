@@ -28,6 +28,13 @@ class SinglePrecision {
       graph_.set_output(i, back);
     }
     // A state may not be read by the old operation beside the new one.
+    for (const auto& [old, copy] : reads_) {
+      if (!graph_.is_unused(old->output())) {
+        EC_TRY(Tensor * back, cast(copy, old->output()->dtype()));
+        graph_.replace_all_uses(old->output(), back);
+      }
+      graph_.erase(old);
+    }
     for (auto id = static_cast<uint32_t>(graph_.operation_id_bound()); id-- > 0;)
       if (Operation* op = graph_.operation(id)) r_.erase_if_unused(op);
     return {};
@@ -76,6 +83,7 @@ class SinglePrecision {
       graph_.erase(op);
       return {};
     }
+    if (op->kind() == OpKind::ReadState) reads_.emplace_back(op, copy->output());
     for (size_t i = 0; i < op->outputs().size(); ++i) give(op->output(i), copy->output(i));
     return {};
   }
@@ -101,7 +109,8 @@ class SinglePrecision {
 
   Rewriter& r_;
   Graph& graph_;
-  std::unordered_map<Tensor*, Tensor*> single_;  // looked up, never iterated
+  std::vector<std::pair<Operation*, Tensor*>> reads_;  // of states, and the new results
+  std::unordered_map<Tensor*, Tensor*> single_;        // looked up, never iterated
 };
 
 }  // namespace
