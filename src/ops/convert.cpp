@@ -10,12 +10,6 @@
 namespace ec {
 namespace {
 
-template <class C, class T, class F>
-void load_each(const ConstView& view, std::span<C> out, F&& convert) {
-  const auto* in = reinterpret_cast<const T*>(view.data);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<C>(convert(in[i]));
-}
-
 template <class T, class C, class F>
 void store_each(const MutableView& view, std::span<const C> values, F&& convert) {
   auto* out = reinterpret_cast<T*>(view.data);
@@ -51,6 +45,18 @@ T to_integer(C value) {
     return static_cast<T>(v);
   } else {
     return static_cast<T>(value);
+  }
+}
+
+template <class C, class T, class F>
+void load_each(const ConstView& view, std::span<C> out, F&& convert) {
+  const auto* in = reinterpret_cast<const T*>(view.data);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto value = convert(in[i]);
+    if constexpr (std::is_integral_v<C> && std::is_floating_point_v<decltype(convert(in[i]))>)
+      out[i] = to_integer<C>(value);
+    else
+      out[i] = static_cast<C>(value);
   }
 }
 
