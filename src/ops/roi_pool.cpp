@@ -253,7 +253,7 @@ Span roi_span(const RoiAlignAttrs& attrs, double low, double high, int64_t bins)
   // One sample per pixel of the bin unless a number is given.
   const int64_t samples =
       attrs.sampling_ratio > 0 ? attrs.sampling_ratio : saturate_to_int64(std::ceil(bin));
-  return {start, bin, samples};
+  return {start, bin, std::max<int64_t>(samples, 0)};
 }
 
 // What a bin has collected of one channel.
@@ -291,7 +291,7 @@ Status reference_roi_align(KernelContext& ctx) {
     // Boxes are data: more samples than this only come from broken ones.
     constexpr int64_t kMaxSamples = 1 << 20;
     const auto per_bin = checked_mul(rows.samples, columns.samples);
-    if (!per_bin || *per_bin > kMaxSamples)
+    if (!per_bin || std::max({rows.samples, columns.samples, *per_bin}) > kMaxSamples)
       return ctx.fail("box " + std::to_string(r) + " is too large");
     for (int64_t i = 0; i < os[2]; ++i)
       for (int64_t j = 0; j < os[3]; ++j) {
@@ -304,7 +304,7 @@ Status reference_roi_align(KernelContext& ctx) {
             for (int64_t c = 0; c < xs[1]; ++c)
               pools[static_cast<size_t>(c)].add(sample, x.data() + (image * xs[1] + c) * plane);
           }
-        const bool empty = rows.samples <= 0 || columns.samples <= 0;
+        const bool empty = *per_bin == 0;
         for (int64_t c = 0; c < xs[1]; ++c) {
           const Pool& pool = pools[static_cast<size_t>(c)];
           const double value =

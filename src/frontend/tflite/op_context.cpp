@@ -61,6 +61,8 @@ Result<int64_t> OpContext::need_int(size_t i, std::string_view name) const {
 
 Result<ec::Tensor*> OpContext::as_i64(size_t i) {
   ec::Tensor* tensor = in(i);
+  if (!is_integer(tensor->dtype()))
+    return fail(Code::TypeMismatch, "input " + std::to_string(i) + " has to hold integers");
   if (tensor->is_constant())
     if (const auto values = known_ints(tensor); values && tensor->shape()->rank() == 1)
       return ints(*values);

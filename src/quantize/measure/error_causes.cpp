@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/op_def.h"
+#include "ops/window.h"
 #include "quantize/plan/mixed_ranges.h"
 #include "quantize/tuning.h"
 #include "support/strings.h"
@@ -116,7 +117,11 @@ class Explainer {
       const Tensor* weights = op.input(i);
       if (weights == nullptr || rule.role(i) != OperandRole::Weights) continue;
       const auto shape = weights->shape()->sizes();
-      const int32_t axis = op.kind() == OpKind::ConvTranspose ? 3 : 0;
+      if (shape.empty()) continue;
+      size_t axis_of_outputs = 0;
+      if (op.kind() == OpKind::ConvTranspose)
+        axis_of_outputs = channel_axis(op.attrs_as<ConvTransposeAttrs>().layout, shape.size());
+      const auto axis = static_cast<int32_t>(axis_of_outputs);
       std::vector<double> largest(num_channels(shape, axis), 0.0);
       const auto values = weights->values<float>();
       for_each_channel_run(shape, axis, [&](size_t c, size_t at, size_t n) {

@@ -106,7 +106,7 @@ void set_axis(Slices& s, size_t axis, int64_t start, int64_t end, int64_t step, 
     s.end_mask[axis] = known ? end >= size : end >= std::numeric_limits<int32_t>::max();
   } else {
     // To before the first element: no number says so, as -1 is the last one.
-    start = place(start);
+    start = known ? std::max<int64_t>(place(start), 0) : start;
     s.begin_mask[axis] = known && start >= size - 1;
     const int64_t stop = end < 0 && known ? end + size : end;
     s.end_mask[axis] = known && stop < 0;
