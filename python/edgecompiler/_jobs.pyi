@@ -74,6 +74,7 @@ def compile(  # type: ignore[overload-overlap]
     segments: int | None = ...,
     deployment_target: str | int | None = ...,
     precision: str | int | None = ...,
+    compress_weights: str | None = ...,
     compute_units: str | None = ...,
     class_labels: StrPath | None = ...,
 ) -> CompileResult: ...
@@ -145,6 +146,7 @@ def compile(
     segments: int | None = ...,
     deployment_target: str | int | None = ...,
     precision: str | int | None = ...,
+    compress_weights: str | None = ...,
     compute_units: str | None = ...,
     class_labels: StrPath | None = ...,
 ) -> list[CompileResult]: ...
@@ -211,6 +213,7 @@ def check(
     segments: int | None = ...,
     deployment_target: str | int | None = ...,
     precision: str | int | None = ...,
+    compress_weights: str | None = ...,
     compute_units: str | None = ...,
     class_labels: StrPath | None = ...,
 ) -> PlacementReport: ...
@@ -277,6 +280,7 @@ def check(
     segments: int | None = ...,
     deployment_target: str | int | None = ...,
     precision: str | int | None = ...,
+    compress_weights: str | None = ...,
     compute_units: str | None = ...,
     class_labels: StrPath | None = ...,
 ) -> CheckReport: ...

@@ -12,6 +12,7 @@ __all__ = [
     "CheckReport",
     "CompileReport",
     "CompiledInterface",
+    "CompressedWeight",
     "ConfusionCount",
     "DeviceCompilerDifference",
     "DeviceCompilerReport",
@@ -19,6 +20,7 @@ __all__ = [
     "DeviceEstimate",
     "EvaluateReport",
     "EvaluatedModel",
+    "FormCost",
     "InterfaceSummary",
     "KeptInFloat",
     "LayerError",
@@ -29,6 +31,7 @@ __all__ = [
     "OpSummary",
     "OptionReport",
     "OutputAccuracy",
+    "OutputCost",
     "OutputError",
     "PartError",
     "PassReport",
@@ -115,6 +118,38 @@ class DeviceEstimate(_DeviceEstimate, total=False):
     conditions: str  # what the latency supposes
 
 
+class CompressedWeight(TypedDict):
+    """A weight that the file holds in fewer bits."""
+
+    name: str  # name of the constant
+    layer: str  # operation that reads it
+    form: str  # how it is stored
+    bytes_before: int  # in the precision of the program (exact)
+    bytes_after: int  # in the file, with table, mask or scales (exact)
+    sqnr_db: float  # of the weights: what is lost (measured)
+
+
+class OutputCost(TypedDict):
+    """What a form of the file costs at one output."""
+
+    name: str  # name of the output
+    largest_error: float  # as a share of the output's largest value (measured)
+    sqnr_db: float  # signal to noise (measured)
+
+
+class _FormCost(TypedDict):
+    form: str  # what was measured
+    inputs: str  # what it was run on; empty where it was not measured
+    samples: int  # how many of them (exact)
+    outputs: list[OutputCost]  # one entry per output
+
+
+class FormCost(_FormCost, total=False):
+    """What a form of the file costs, against the model in single precision."""
+
+    reason: str  # why it was not measured
+
+
 class DeviceCompilerRow(TypedDict):
     """One line of the log of the device's compiler."""
 
@@ -173,6 +208,8 @@ class PlacementReport(_PlacementReport, total=False):
     cut_by: int  # index of the first operation that ended the device's part
     estimate: DeviceEstimate  # what a run on the device costs
     rewrites: list[str]  # operations that were rewritten to run on the device
+    compressed_weights: list[CompressedWeight]  # weights that the file holds in fewer bits
+    costs: list[FormCost]  # what precision and compressed weights cost at the outputs
     compiler: DeviceCompilerReport  # the log of the device's own compiler, where it was run
     refused: Refusal  # why nothing was placed, where several targets are judged
 

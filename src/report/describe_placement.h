@@ -100,6 +100,58 @@ struct Description<DeviceCompilerReport> {
 };
 
 template <>
+struct Description<CompressedWeight> {
+  static constexpr std::string_view kName = "CompressedWeight";
+  static constexpr std::string_view kHelp = "A weight that the file holds in fewer bits.";
+  template <class Visitor>
+  static void fields(Visitor& v, const CompressedWeight& w) {
+    v(Field("name", "name of the constant").titled("Weight"), w.name);
+    v(Field("layer", "operation that reads it").titled("Layer"), w.layer);
+    v(Field("form", "how it is stored").titled("Form"), w.form);
+    v(Field("bytes_before", "in the precision of the program").bytes().exact().titled("Before"),
+      w.bytes_before);
+    v(Field("bytes_after", "in the file, with table, mask or scales")
+          .bytes()
+          .exact()
+          .titled("After"),
+      w.bytes_after);
+    v(Field("sqnr_db", "of the weights: what is lost").decibels().measured().titled("SQNR"),
+      w.sqnr_db);
+  }
+};
+
+template <>
+struct Description<OutputCost> {
+  static constexpr std::string_view kName = "OutputCost";
+  static constexpr std::string_view kHelp = "What a form of the file costs at one output.";
+  template <class Visitor>
+  static void fields(Visitor& v, const OutputCost& o) {
+    v(Field("name", "name of the output").titled("Output"), o.name);
+    v(Field("largest_error", "as a share of the output's largest value")
+          .measured()
+          .titled("Largest error"),
+      o.largest_error);
+    v(Field("sqnr_db", "signal to noise").decibels().measured().titled("SQNR"), o.sqnr_db);
+  }
+};
+
+template <>
+struct Description<FormCost> {
+  static constexpr std::string_view kName = "FormCost";
+  static constexpr std::string_view kHelp =
+      "What a form of the file costs, against the model in single precision.";
+  template <class Visitor>
+  static void fields(Visitor& v, const FormCost& c) {
+    v(Field("form", "what was measured").titled("Form"), c.form);
+    v(Field("inputs", "what it was run on; empty where it was not measured").titled("Inputs"),
+      c.inputs);
+    v(Field("reason", "why it was not measured").if_set(), c.reason);
+    v(Field("samples", "how many of them").count().exact().titled("Samples"), c.samples);
+    v(Field("outputs", "one entry per output"), c.outputs);
+  }
+};
+
+template <>
 struct Description<Refusal> {
   static constexpr std::string_view kName = "Refusal";
   static constexpr std::string_view kHelp = "Why a target does not take a model at all.";
@@ -138,6 +190,10 @@ struct Description<PlacementReport> {
     v(Field("estimate", "what a run on the device costs"), r.estimate);
     v(Field("rewrites", "operations that were rewritten to run on the device").if_set(),
       r.rewrites);
+    v(Field("compressed_weights", "weights that the file holds in fewer bits").if_set(),
+      r.compressed_weights);
+    v(Field("costs", "what precision and compressed weights cost at the outputs").if_set(),
+      r.costs);
     v(Field("compiler", "the log of the device's own compiler, where it was run"), r.compiler);
     v(Field("refused", "why nothing was placed, where several targets are judged"), r.refused);
   }

@@ -89,6 +89,28 @@ class Metal(Case):
         self.assertLess(result["output_bytes"], plain["output_bytes"])
         self.assertTrue(result["self_check"]["ran"], result["self_check"])
 
+    def test_compressed_weights(self):
+        weights = onnx.tensor("w", [96, 64], [((i * 37) % 191 - 90) / 200 for i in range(96 * 64)])
+        nodes = [onnx.node("Gemm", ["x", "w"], ["y"], "layer", transB=1)]
+        self.write("l.onnx", onnx.model(nodes, [onnx.value("x", [1, 64])], [onnx.value("y", [1, 96])], [weights]))
+        plain = self.good("l.onnx", "-t", "metal", "-o", "a.mlpackage", "--json").result
+        for form, operation, newer in (("palettize:4", "lut_to_dense", False), ("palettize:3", "lut_to_dense", True), ("sparse:0.5", "sparse_to_dense", False),
+                                       ("int4", "blockwise_shift_scale", True), ("int8", "affine_dequantize", False)):
+            with self.subTest(form):
+                outcome = self.good("l.onnx", "-t", "metal", "--compress-weights", form, "-o", "b.mlpackage", "--json")
+                result = outcome.result
+                self.assertEqual(result["operators"]["constexpr_" + operation], 1)
+                self.assertLess(result["output_bytes"], plain["output_bytes"])
+                self.assertTrue(result["self_check"]["ran"], result["self_check"])
+                (row,) = result["placement"]["compressed_weights"]
+                self.assertEqual((row["name"], row["layer"], row["bytes_before"]), ("w", "layer", 2 * 96 * 64))
+                self.assertGreater(row["sqnr_db"], 5)
+                self.assertEqual("needs iOS 18" in outcome.out, newer, outcome.out)
+                shutil.rmtree(self.dir / "b.mlpackage")
+        self.bad(2, "EC8001", "l.onnx", "-t", "metal", "--compress-weights", "int4", "--deployment-target", "ios17", "-o", "c.mlpackage")
+        self.bad(2, "EC8001", "l.onnx", "-t", "metal", "--compress-weights", "palettize:5", "-o", "c.mlpackage")
+        self.assertIn("1 weight as int8", self.good("check", "l.onnx", "-t", "metal", "--compress-weights", "int8").out)
+
     def test_rounded_activations_need_a_newer_system(self):
         outcome = self.good("m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "-o", "m.mlpackage")
         self.assertIn("needs iOS 17", outcome.err)

@@ -137,6 +137,35 @@ std::string device_text(const PlacementReport& report) {
   return out;
 }
 
+std::string costs_text(const PlacementReport& report) {
+  int64_t before = 0, after = 0;
+  const CompressedWeight* worst = nullptr;
+  for (const CompressedWeight& weight : report.compressed_weights) {
+    before += weight.bytes_before;
+    after += weight.bytes_after;
+    if (worst == nullptr || weight.sqnr_db < worst->sqnr_db) worst = &weight;
+  }
+  std::string out;
+  if (worst != nullptr)
+    out += fmt::format(
+        "  {} {} as {}: {} instead of {}; the coarsest is '{}' with {:.1f} dB (measured)\n",
+        report.compressed_weights.size(),
+        report.compressed_weights.size() == 1 ? "weight" : "weights", worst->form,
+        format_bytes(after), format_bytes(before), printable(worst->name, 60), worst->sqnr_db);
+  for (const FormCost& cost : report.costs) {
+    if (cost.inputs.empty()) {
+      out += fmt::format("  what {} costs was not measured: {}\n", cost.form, cost.reason);
+      continue;
+    }
+    for (const OutputCost& output : cost.outputs)
+      out += fmt::format(
+          "  {} costs {:.1e} of the largest value of '{}', {:.1f} dB (measured on {} of {})\n",
+          cost.form, output.largest_error, printable(output.name, 60), output.sqnr_db, cost.samples,
+          cost.inputs);
+  }
+  return out;
+}
+
 std::string fixes_text(const PlacementReport& report) {
   std::map<std::string, int64_t> fixes;
   for (const OpPlacement& row : report.operations)

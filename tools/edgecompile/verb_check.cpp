@@ -25,7 +25,7 @@ std::string target_text(const PlacementReport& report, int verbosity) {
         "\n  {} on {}: {} native, {} reference, {} unsupported{}\n", printable(report.model),
         report.target, report.native, report.reference, report.unsupported,
         report.shapes_open ? " (by kind: sizes are open, give them with --input-shape)" : "");
-  return out + fixes_text(report);
+  return out + costs_text(report) + fixes_text(report);
 }
 
 Status check_one(const Settings& settings, Output& output, DiagnosticSink& sink) {

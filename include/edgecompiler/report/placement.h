@@ -53,6 +53,31 @@ struct DeviceCompilerReport {
   std::vector<Difference> differences;  // from what was predicted here
 };
 
+// A weight that the written file holds in fewer bits than the program reads.
+struct CompressedWeight {
+  std::string name, layer;  // of the constant, and of the operation that reads it
+  std::string form;         // as it was asked for
+  // In the precision of the program, and with tables, masks or scales in the form.
+  int64_t bytes_before = 0, bytes_after = 0;
+  double sqnr_db = 0;  // of the weights; at most 120
+};
+
+// What a form of the file costs at one output.
+struct OutputCost {
+  std::string name;
+  double largest_error = 0;  // as a share of the output's largest value
+  double sqnr_db = 0;        // at most 120
+};
+
+// What a form of the file costs, measured against the model in single precision.
+struct FormCost {
+  std::string form;    // "half precision"
+  std::string inputs;  // what it was run on: "random inputs"; empty where it was not measured
+  std::string reason;  // why it was not measured
+  int64_t samples = 0;
+  std::vector<OutputCost> outputs;
+};
+
 // Why a target does not take a model at all.
 struct Refusal {
   std::string code;  // "EC3003"
@@ -68,6 +93,8 @@ struct PlacementReport {
   std::optional<DeviceEstimate> estimate;
   std::optional<DeviceCompilerReport> compiler;
   std::vector<std::string> rewrites;  // operations that were rewritten to run on the device
+  std::vector<CompressedWeight> compressed_weights;  // in order of execution
+  std::vector<FormCost> costs;                       // of precision and compressed weights
   // Set: the model is in floating point, and the form that quantisation gives it was judged.
   std::string predicted_form;
   bool shapes_open = false;        // some sizes are not known: kernels were judged by kind only

@@ -20,7 +20,8 @@ constexpr double kCpuMacsPerMs = 100e9 / 1000;
 
 }  // namespace
 
-std::optional<DeviceEstimate> estimate_run(const Graph& written, const PlacementReport& report) {
+std::optional<DeviceEstimate> estimate_run(const Graph& written, int64_t parameter_bytes,
+                                           const PlacementReport& report) {
   DeviceEstimate e;
   size_t i = 0;
   for (const Operation* op : written.topological()) {
@@ -31,7 +32,7 @@ std::optional<DeviceEstimate> estimate_run(const Graph& written, const Placement
   }
   // Nothing was published that other units could be measured by.
   if (e.device_macs < e.host_macs || e.device_macs == 0) return std::nullopt;
-  e.parameter_bytes = constant_bytes(written);
+  e.parameter_bytes = parameter_bytes;
   e.streamed_bytes = e.parameter_bytes;
   const double macs = static_cast<double>(e.device_macs);
   const double reading = static_cast<double>(e.parameter_bytes) / kBytesPerMs;

@@ -8,8 +8,10 @@
 
 namespace ec::metal {
 
-// Products and weights of the graph that is written, with the rows that say where operations are
-// predicted to run. Nothing where the Neural Engine has the smaller part.
-std::optional<DeviceEstimate> estimate_run(const Graph& written, const PlacementReport& report);
+// Products of the graph that is written, with the rows that say where operations are predicted to
+// run, and the bytes of its weights as the package stores them. Nothing where the Neural Engine has
+// the smaller part.
+std::optional<DeviceEstimate> estimate_run(const Graph& written, int64_t parameter_bytes,
+                                           const PlacementReport& report);
 
 }  // namespace ec::metal

@@ -75,10 +75,23 @@ class HalfPrecision {
     Rewriter rewriter(graph_, context);
     for (auto id = static_cast<uint32_t>(graph_.operation_id_bound()); id-- > 0;)
       if (Operation* op = graph_.operation(id)) rewriter.erase_if_unused(op);
+    take_over_names();
     return std::move(kept_);
   }
 
  private:
+  // Constants in single precision that went with their operations leave their names to those that
+  // took their place.
+  void take_over_names() {
+    for (const Operation* op : graph_.topological())
+      for (Tensor* input : op->inputs()) {
+        const auto found = constants_.find(input);
+        if (found == constants_.end()) continue;
+        graph_.rename(input, std::move(found->second));
+        constants_.erase(found);
+      }
+  }
+
   // Operations without floats are neither.
   bool computes_on_half(const Operation& op) {
     const bool any =
@@ -161,6 +174,7 @@ class HalfPrecision {
       std::ranges::transform(values, reinterpret_cast<uint16_t*>(bits.data()), float_to_half);
       half = graph_.add_constant(tensor->name(), TensorType(DType::F16, *tensor->shape()),
                                  std::move(bits).to_blob());
+      constants_.emplace(half, tensor->name());
     } else {
       EC_TRY(half, graph_.add_single(OpKind::Cast, {tensor}, CastAttrs{.to = DType::F16}));
     }
@@ -234,6 +248,7 @@ class HalfPrecision {
   const HalfPrecisionOptions& options_;
   // By the tensor of the graph before; looked up, never iterated.
   std::unordered_map<const Tensor*, Tensor*> halves_, singles_;
+  std::unordered_map<const Tensor*, std::string> constants_;  // in half precision: the name before
   std::unordered_map<const Operation*, std::string> delicate_;
   std::vector<KeptSingle> kept_;
 };

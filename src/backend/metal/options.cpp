@@ -1,5 +1,7 @@
 #include "backend/metal/options.h"
 
+#include <fmt/format.h>
+
 #include "support/input_file.h"
 #include "support/strings.h"
 #include "writer/coreml/coreml.h"
@@ -22,6 +24,15 @@ constexpr OptionDef kOptions[] = {
      .help = "type of the program's floats; the Neural Engine computes in fp16 alone",
      .default_value = "fp16",
      .choices = "fp16|fp32",
+     .verbs = kPlacesModel},
+    {.name = "compress-weights",
+     .argument = "FORM",
+     .help = "store float weights in fewer bits: palettize:BITS (1, 2, 3, 4, 6, 8; tables of the "
+             "best values), int4:BLOCK (a scale for each BLOCK inputs; iOS 18), int8 (a scale for "
+             "each channel), sparse:SHARE (that share of the weights becomes zero), "
+             "threshold:MAGNITUDE (weights up to it become zero); without a number 4 bits, blocks "
+             "of 32, a share of 0.5",
+     .default_value = "none",
      .verbs = kPlacesModel},
     {.name = "compute-units",
      .type = OptionType::Choice,
@@ -77,6 +88,11 @@ Result<TargetOptions> target_options(const Options& options) {
   for (const SystemRow& row : kSystems)
     if (row.name == system) values.lowest_version = values.highest_version = row.version;
   values.half_precision = options.text("precision") != "fp32";
+  EC_TRY(values.weights, parse_weight_form(options.text("compress-weights")));
+  if (version_of(values.weights) > values.highest_version)
+    return Error(Code::Usage, fmt::format("--compress-weights {} needs {}", values.weights.text(),
+                                          coreml_system(version_of(values.weights))))
+        .hint("give a later --deployment-target, or another form");
   const std::string& units = options.text("compute-units");
   if (!units.empty()) values.units_name = units;
   if (units == "cpu_and_ne") values.units = ComputeUnits::CpuAndNeuralEngine;

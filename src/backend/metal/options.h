@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/metal/compress/weight_form.h"
 #include "edgecompiler/options.h"
 #include "options/option_def.h"
 #include "support/result.h"
@@ -17,6 +18,7 @@ struct TargetOptions {
   // Versions of the specification; the lowest one that serves is written.
   int lowest_version = 7, highest_version = 10;
   bool half_precision = true;
+  WeightForm weights;
   ComputeUnits units = ComputeUnits::All;
   std::vector<std::string> labels;
   std::string description, author, license, version;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analysis/costs.h"
+#include "backend/metal/compress/compress.h"
 #include "backend/metal/compute_units.h"
 #include "backend/metal/estimate.h"
 #include "backend/metal/images.h"
@@ -109,7 +111,7 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
     mark_problem(*op, problems, row);
     if (is_told(*op) || row.placement == Placement::Unsupported) report.add(std::move(row));
   }
-  report.estimate = estimate_run(written, report);
+  report.estimate = estimate_run(written, package.parameter_bytes, report);
   if (package.program || report.unsupported > 0) return;
   OpPlacement row;
   row.name = job.name;
@@ -168,6 +170,11 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
     half.half_recurrent = options.lowest_version >= kCoremlIos17;
     EC_TRY(package->kept, give_half_precision(*written, half));
   }
+  package->parameter_bytes = constant_bytes(*written);
+  EC_TRY(CompressedWeights compressed, compress_weights(*written, options.weights));
+  for (const CompressedWeight& weight : compressed.told)
+    package->parameter_bytes -= weight.bytes_before - weight.bytes_after;
+  write.stored = std::move(compressed.stored);
   write.lowest_version = options.lowest_version;
   write.highest_version = options.highest_version;
   write.metadata = metadata_of(job, options);
@@ -182,6 +189,7 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   tell(*package, sink);
   PlacedModel placed;
   add_rows(job, *written, options, *package, placed.report);
+  placed.report.compressed_weights = std::move(compressed.told);
   if (options.half_precision) EC_CHECK_OK(give_single_precision(*written));
   package->compared = std::move(written);
   placed.state = std::move(package);

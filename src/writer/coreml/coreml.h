@@ -12,6 +12,7 @@
 #include "formats/coreml/package.h"
 #include "ir/graph.h"
 #include "support/result.h"
+#include "writer/coreml/stored.h"
 
 namespace ec {
 
@@ -30,6 +31,7 @@ struct CoremlWriteOptions {
   std::vector<CoremlImageInput> images;
   // Names of the classes: the first output that has as many elements becomes a classifier's.
   std::vector<std::string> labels;
+  CoremlStoredConstants stored;  // constants of the graph in fewer bits
 };
 
 // What the program holds, for reports.

@@ -1,6 +1,7 @@
 // Values of 8 bits: quantize and dequantize between float operations, and weights that are stored
 // with 8 bits and unpacked when the program is compiled.
 #include <algorithm>
+#include <cstring>
 
 #include "writer/coreml/emitter.h"
 
@@ -131,6 +132,49 @@ Result<std::vector<int64_t>> block_counts(OpEmitter& e) {
   return counts;
 }
 
+// Scales or offsets of blocks.
+struct Grid {
+  std::vector<int64_t> sizes;
+  Blob elements;
+  size_t width = 1;  // bytes of an element
+
+  // Bytes of all that follows one index of dimension d.
+  size_t step(size_t d) const {
+    size_t bytes = width;
+    for (size_t i = d + 1; i < sizes.size(); ++i) bytes *= static_cast<size_t>(sizes[i]);
+    return bytes;
+  }
+  // All indices of the dimension have the same elements.
+  bool repeats(size_t d) const {
+    const size_t bytes = step(d), row = bytes * static_cast<size_t>(sizes[d]);
+    const std::byte* at = elements.bytes().data();
+    for (size_t begin = 0; begin + row <= elements.size(); begin += row)
+      for (size_t i = bytes; i < row; i += bytes)
+        if (std::memcmp(at + begin, at + begin + i, bytes) != 0) return false;
+    return true;
+  }
+  // The first index alone.
+  void shorten(size_t d) {
+    const size_t bytes = step(d), row = bytes * static_cast<size_t>(sizes[d]);
+    Buffer first = Buffer::allocate(elements.size() / static_cast<size_t>(sizes[d]));
+    for (size_t begin = 0, to = 0; begin + row <= elements.size(); begin += row, to += bytes)
+      std::memcpy(first.data() + to, elements.bytes().data() + begin, bytes);
+    elements = std::move(first).to_blob();
+    sizes[d] = 1;
+  }
+};
+
+// The graph has blocks along one dimension, programs along all: what is the same along the others
+// is written once.
+void share_blocks(Grid& scale, Grid* offset) {
+  for (size_t d = 0; d < scale.sizes.size(); ++d) {
+    if (scale.sizes[d] == 1 || !scale.repeats(d)) continue;
+    if (offset != nullptr && !offset->repeats(d)) continue;
+    scale.shorten(d);
+    if (offset != nullptr) offset->shorten(d);
+  }
+}
+
 // Weights of 4 bits and scales of blocks: operands that are literals, from iOS 18 on.
 Status emit_blocks(OpEmitter& e) {
   EC_CHECK_OK(e.need(kCoremlIos18, "weights of 4 bits or with scales of blocks"));
@@ -148,10 +192,13 @@ Status emit_blocks(OpEmitter& e) {
                            std::vector<coreml::Binding>{{"", std::move(value)}});
   };
   literal("data", *type, e.sizes(e.input(0)), packed(e.input(0)->raw_data(), e.input(0)->dtype()));
-  if (e.has(2) && !is_zero(e.input(2)))
-    literal("offset", *type, counts, packed(e.input(2)->raw_data(), e.input(2)->dtype()));
-  literal("scale", element_type(e.input(1)->dtype()).value_or(DataType::Float32), counts,
-          e.input(1)->raw_data());
+  Grid scale{counts, e.input(1)->raw_data(), element_size(e.input(1)->dtype())};
+  const bool shifted = e.has(2) && !is_zero(e.input(2));
+  Grid offset{counts, shifted ? e.input(2)->raw_data() : Blob(), 1};
+  share_blocks(scale, shifted ? &offset : nullptr);
+  if (shifted) literal("offset", *type, offset.sizes, packed(offset.elements, e.input(2)->dtype()));
+  literal("scale", element_type(e.input(1)->dtype()).value_or(DataType::Float32), scale.sizes,
+          scale.elements);
   const std::string name = e.block().name(e.op().output());
   op.outputs.push_back({name, type_of(e.op().output())});
   e.block().add(std::move(op), name);

@@ -17,6 +17,8 @@ constexpr std::string_view kReserved[] = {"any",   "bool",  "program", "func",  
                                           "fp16",  "fp32",  "fp64",    "int8",   "int16",  "int32",
                                           "int64", "uint8", "uint16",  "uint32", "uint64", "state"};
 
+constexpr std::string_view kLaterTarget = "give a later --deployment-target";
+
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -32,6 +34,10 @@ bool is_stored(const ValueType& type) {
     case DataType::UInt8:
     case DataType::Int4:
     case DataType::UInt4:
+    case DataType::UInt1:
+    case DataType::UInt2:
+    case DataType::UInt3:
+    case DataType::UInt6:
       break;
     default:
       return false;
@@ -79,6 +85,17 @@ Blob elements_of(const Tensor* tensor, DataType element) {
 }
 
 }  // namespace
+
+Status WriteState::need(int wanted, std::string what) {
+  if (wanted > highest)
+    return Error(Code::NotOnTarget, what + " needs " + std::string(coreml_system(wanted)))
+        .hint(std::string(kLaterTarget));
+  if (wanted > needed) {
+    needed = wanted;
+    needed_by = std::move(what);
+  }
+  return {};
+}
 
 std::string Names::legal(std::string_view wanted) {
   std::string name;
@@ -217,7 +234,10 @@ std::string BlockEmitter::name(const Tensor* tensor) {
     if (const auto found = block->names_.find(tensor); found != block->names_.end())
       return found->second;
   std::string name;
-  if (tensor->is_constant()) {
+  const bool stored = state_.stored != nullptr && state_.stored->contains(tensor);
+  if (stored) {
+    name = stored_constant(tensor, state_.stored->at(tensor));
+  } else if (tensor->is_constant()) {
     Value value;
     value.type = type_of(tensor);
     if (tensor->dtype() == DType::I64 && !fits_32_bits(tensor->values<int64_t>()))
@@ -369,13 +389,10 @@ Status OpEmitter::need(int version, std::string_view why) {
   WriteState& state = block_.state();
   if (version > state.highest)
     return fail(std::string(why) + " needs " + std::string(coreml_system(version)),
-                "give a later --deployment-target");
-  if (version > state.needed) {
-    state.needed = version;
-    state.needed_by = std::string(op_.def().name) + " '" +
-                      printable(std::string(op_.location().name()), 80) + "': " + std::string(why);
-  }
-  return {};
+                std::string(kLaterTarget));
+  return state.need(version, std::string(op_.def().name) + " '" +
+                                 printable(std::string(op_.location().name()), 80) +
+                                 "': " + std::string(why));
 }
 
 Error OpEmitter::fail(std::string message, std::string hint) const {

@@ -45,6 +45,10 @@ struct WriteState {
   int needed = kCoremlIos16;  // by what was written
   std::string needed_by;
   DiagnosticSink* sink = nullptr;
+  const CoremlStoredConstants* stored = nullptr;
+
+  // Something needs this version, which `what` says: EC3004 where the deployment target is older.
+  Status need(int wanted, std::string what);
 };
 
 // The type that elements have in programs; nothing where there is none.
@@ -80,6 +84,8 @@ class BlockEmitter {
 
  private:
   std::string shared_constant(const std::string& key) const;
+  // A constant that is unpacked when the program is compiled.
+  std::string stored_constant(const Tensor* tensor, const CoremlStored& stored);
 
   WriteState& state_;
   const Graph& graph_;

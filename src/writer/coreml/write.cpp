@@ -183,6 +183,7 @@ Result<CoremlProgram> write_coreml(const Graph& graph, const CoremlWriteOptions&
     state.needed = version;
     state.highest = options.highest_version;
     state.sink = &sink;
+    state.stored = &options.stored;
     EC_TRY(CoremlProgram program, mil::write_once(graph, options, state));
     program.summary.version_reason = reason;
     if (state.needed == version) return program;
