@@ -24,13 +24,15 @@
 #include "report/placement.h"
 #include "runtime/session.h"
 #include "support/blob.h"
+#include "support/budget.h"
 #include "support/result.h"
 
 namespace ec {
 
 namespace quantize {
+class SampleSource;
 struct TargetSpec;
-}
+}  // namespace quantize
 class Backend;
 class ModelSource;
 
@@ -79,6 +81,9 @@ struct ModelJob {
   std::filesystem::path output;  // where its file goes; empty while nothing is written
   std::map<std::string, std::string> provenance;  // compiler, hashes of options and source
   const PipelineReport* passes = nullptr;         // what the passes did
+  // Examples of the graph's inputs, where the user gave some and the target measures.
+  quantize::SampleSource* samples = nullptr;
+  BudgetLimits trial_limits;  // of each run that measures
 };
 
 // Where the operations of a model run, and what the back end keeps for emit().
@@ -123,6 +128,9 @@ class Target {
   virtual TargetPipelines pipelines(const PipelineRequest& request) const = 0;
   // Null: the target has no integer form.
   virtual const quantize::TargetSpec* integer_rules() const { return nullptr; }
+
+  // Samples tell what the target's form of the model costs, without quantisation, too.
+  virtual bool measures_samples() const { return false; }
 
   // NAME with suffix and extension, for a model called `name`.
   virtual std::string default_file_name(std::string_view name) const;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "analysis/costs.h"
 #include "driver/output_paths.h"
 #include "driver/phases.h"
 #include "driver/quantize_request.h"
@@ -75,6 +77,8 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   job.name = fs::path(ref.name).stem().string();
   job.output = report.output;
   job.passes = &pass_runs;
+  job.trial_limits =
+      self_check_limits(compilation.options(), static_cast<size_t>(constant_memory(*graph)));
   if (compilation.verb() != Verb::Compile) return job;  // nothing is written
   job.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                     {"options_sha256", compilation.options_sha256()}};
@@ -82,6 +86,18 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   if (const Result<std::string> hash = source->sha256(); hash.ok())
     job.provenance["source_sha256"] = *hash;
   return job;
+}
+
+Result<std::vector<quantize::ModelInput>> CompiledModel::used_inputs() const {
+  std::vector<quantize::ModelInput> used;
+  for (const Tensor* input : graph->inputs()) {
+    const auto same = std::find_if(facts.inputs.begin(), facts.inputs.end(),
+                                   [&](const auto& given) { return given.name == input->name(); });
+    if (same == facts.inputs.end())
+      return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
+    used.push_back(*same);
+  }
+  return used;
 }
 
 CompileReport CompiledModel::take_report() {

@@ -54,6 +54,8 @@ struct CompiledModel {
   CompileReport report;
 
   ModelJob job(const class Compilation& compilation) const;
+  // Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
+  Result<std::vector<quantize::ModelInput>> used_inputs() const;
   // The report of a job that is done.
   CompileReport take_report();
 };

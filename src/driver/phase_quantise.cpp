@@ -1,8 +1,6 @@
 // quantise: integers in place of floats, by the target's rules and the strategy that is asked for.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "driver/graph_files.h"
 #include "driver/pass_runs.h"
 #include "driver/phases.h"
@@ -63,19 +61,6 @@ struct CalibrationData {
   }
 };
 
-// Passes may drop inputs that nothing reads; samples are those of the graph's own inputs.
-Result<std::vector<quantize::ModelInput>> used_inputs(const CompiledModel& model) {
-  std::vector<quantize::ModelInput> used;
-  for (const Tensor* input : model.graph->inputs()) {
-    const auto same = std::find_if(model.facts.inputs.begin(), model.facts.inputs.end(),
-                                   [&](const auto& given) { return given.name == input->name(); });
-    if (same == model.facts.inputs.end())
-      return Error(Code::Internal, "input '" + input->name() + "' is not one of the model's");
-    used.push_back(*same);
-  }
-  return used;
-}
-
 // What the data is taken for, where nobody said it.
 void warn_of_assumptions(const Compilation& c, const CompiledModel& model,
                          const CalibrationData& data, const quantize::QuantizeRequest& request,
@@ -103,7 +88,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
     request.preprocessing = model.facts.folded->rest;
     request.pixel_input = model.facts.folded->input;
   }
-  EC_TRY(const std::vector<quantize::ModelInput> inputs, used_inputs(model));
+  EC_TRY(const std::vector<quantize::ModelInput> inputs, model.used_inputs());
   CalibrationData data;
   const bool given =
       !c.options().text("calibration-data").empty() || !c.options().text("statistics").empty();

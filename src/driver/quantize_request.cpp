@@ -127,7 +127,7 @@ Status check_quantize_options(const Compilation& c) {
   if (strategy == nullptr) {
     if (c.verb() == Verb::Quantize)
       return Error(Code::Usage, "`quantize` with --quantize none has nothing to do");
-    if (!has_data) return {};
+    if (!has_data || c.target()->measures_samples()) return {};
     return Error(Code::Usage, "calibration data is given, but no quantisation is asked for")
         .hint("add --quantize ptq");
   }

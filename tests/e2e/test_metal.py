@@ -4,6 +4,7 @@ import hashlib
 import json
 import pathlib
 import shutil
+import struct
 import tempfile
 import unittest
 
@@ -110,6 +111,23 @@ class Metal(Case):
         self.bad(2, "EC8001", "l.onnx", "-t", "metal", "--compress-weights", "int4", "--deployment-target", "ios17", "-o", "c.mlpackage")
         self.bad(2, "EC8001", "l.onnx", "-t", "metal", "--compress-weights", "palettize:5", "-o", "c.mlpackage")
         self.assertIn("1 weight as int8", self.good("check", "l.onnx", "-t", "metal", "--compress-weights", "int8").out)
+
+    def test_cost_of_half_precision(self):
+        (cost,) = self.good("m.onnx", "-t", "metal", "-o", "m.mlpackage", "--json").result["placement"]["costs"]
+        self.assertEqual((cost["form"], cost["inputs"], cost["samples"]), ("half precision", "random inputs", 2))
+        self.assertTrue(0 <= cost["outputs"][0]["largest_error"] < 5e-3, cost)
+        self.assertNotIn("costs", self.good("m.onnx", "-t", "metal", "--precision", "fp32", "-o", "s.mlpackage", "--json").result["placement"])
+        # What overflows with the user's samples and not with random inputs.
+        scale = onnx.tensor("k", [1], [1000.0])
+        self.write("big.onnx", onnx.model([onnx.node("Mul", ["x", "k"], ["y"], "times")], [onnx.value("x", [1, 2])], [onnx.value("y", [1, 2])], [scale]))
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }".ljust(117) + "\n"
+        self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<2f", 100, 1))
+        plain = self.good("big.onnx", "-t", "metal", "-o", "a.mlpackage", "--json").result["placement"]
+        self.assertEqual(plain["operations"][0]["reason"], "")
+        sampled = self.good("big.onnx", "-t", "metal", "--calibration-data", "x.npy", "-o", "b.mlpackage", "--json").result["placement"]
+        self.assertIn("up to 1e+05 on calibration samples", sampled["operations"][0]["reason"])
+        self.assertEqual(sampled["costs"][0]["inputs"], "calibration samples")
+        self.bad(2, "EC8001", "big.onnx", "-t", "metal", "--precision", "fp32", "--calibration-data", "x.npy", "-o", "c.mlpackage")
 
     def test_rounded_activations_need_a_newer_system(self):
         outcome = self.good("m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "-o", "m.mlpackage")

@@ -159,7 +159,7 @@ std::string costs_text(const PlacementReport& report) {
     }
     for (const OutputCost& output : cost.outputs)
       out += fmt::format(
-          "  {} costs {:.1e} of the largest value of '{}', {:.1f} dB (measured on {} of {})\n",
+          "  {} costs {:.1e} of the largest value of '{}', {:.1f} dB (measured on {} {})\n",
           cost.form, output.largest_error, printable(output.name, 60), output.sqnr_db, cost.samples,
           cost.inputs);
   }

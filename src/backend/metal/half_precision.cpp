@@ -14,10 +14,6 @@
 namespace ec::metal {
 namespace {
 
-constexpr float kLargestHalf = 65504.0f;
-// Numbers that stand for infinity.
-constexpr float kInfinite = 1e38f;
-
 // Beyond this an expression is no norm.
 constexpr size_t kLongestChain = 16;
 
@@ -143,6 +139,8 @@ class HalfPrecision {
 
   std::string reason_to_keep(const Operation& op) const {
     if (const auto found = delicate_.find(&op); found != delicate_.end()) return found->second;
+    if (const auto found = options_.overflows.find(&op); found != options_.overflows.end())
+      return found->second;
     switch (op.kind()) {
       case OpKind::Lstm:
         if (!options_.half_recurrent) return "recurrent layers take half precision from iOS 17 on";

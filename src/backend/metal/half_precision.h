@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.h"
@@ -10,8 +11,17 @@
 
 namespace ec::metal {
 
+inline constexpr float kLargestHalf = 65504.0f;
+// Numbers that stand for infinity.
+inline constexpr float kInfinite = 1e38f;
+
+// Looked up, never iterated.
+using OperationReasons = std::unordered_map<const Operation*, std::string>;
+
 struct HalfPrecisionOptions {
   bool half_recurrent = false;  // recurrent layers take f16, from iOS 17 on
+  // Operations that have to stay in f32, as a trial run found.
+  OperationReasons overflows = {};
 };
 
 // An operation that stays in f32.

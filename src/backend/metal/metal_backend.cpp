@@ -42,6 +42,9 @@ class MetalTarget : public Target {
     return {"optimize", "to-metal"};
   }
 
+  bool measures_samples() const override {
+    return options_.half_precision || options_.weights.compresses();
+  }
   const quantize::TargetSpec* integer_rules() const override { return &quantize::metal_spec(); }
 
   Result<std::vector<PlacedModel>> place(std::span<const ModelJob> jobs,

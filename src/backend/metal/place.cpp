@@ -10,11 +10,13 @@
 #include "backend/metal/compute_units.h"
 #include "backend/metal/estimate.h"
 #include "backend/metal/images.h"
+#include "backend/metal/measure/trial.h"
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
 #include "ops/op_def.h"
 #include "passes/rewriter.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::metal {
@@ -156,6 +158,42 @@ Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph) {
   return images;
 }
 
+struct PackageNumbers {
+  std::vector<CompressedWeight> weights;
+  std::vector<FormCost> costs;
+};
+
+// Half precision and compressed weights, with what they cost.
+Result<PackageNumbers> give_numbers(const ModelJob& job, const TargetOptions& options,
+                                    Graph& written, CoremlWriteOptions& write,
+                                    PlacedPackage& package) {
+  PackageNumbers numbers;
+  const bool compresses = options.weights.compresses();
+  std::optional<Trial> trial;
+  if (options.half_precision || compresses) trial.emplace(written, job, write.images);
+  EC_CHECK_OK(check_budget());
+  if (options.half_precision) {
+    HalfPrecisionOptions half;
+    // Recurrent layers take half precision where the system is new enough.
+    half.half_recurrent = options.lowest_version >= kCoremlIos17;
+    half.overflows = trial->overflows();
+    EC_TRY(package.kept, give_half_precision(written, half));
+    numbers.costs.push_back(trial->cost_of(written, "half precision"));
+  }
+  package.parameter_bytes = constant_bytes(written);
+  if (!compresses) return numbers;
+  EC_TRY(CompressedWeights compressed, compress_weights(written, options.weights));
+  for (const CompressedWeight& weight : compressed.told)
+    package.parameter_bytes -= weight.bytes_before - weight.bytes_after;
+  if (!compressed.told.empty())
+    numbers.costs.push_back(trial->cost_of(written, options.half_precision
+                                                        ? "half precision with compressed weights"
+                                                        : "compressed weights"));
+  write.stored = std::move(compressed.stored);
+  numbers.weights = std::move(compressed.told);
+  return numbers;
+}
+
 }  // namespace
 
 Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,
@@ -164,17 +202,7 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   std::unique_ptr<Graph> written = job.graph->clone();
   CoremlWriteOptions write;
   EC_TRY(write.images, give_package_form(*written));
-  if (options.half_precision) {
-    HalfPrecisionOptions half;
-    // Recurrent layers take half precision where the system is new enough.
-    half.half_recurrent = options.lowest_version >= kCoremlIos17;
-    EC_TRY(package->kept, give_half_precision(*written, half));
-  }
-  package->parameter_bytes = constant_bytes(*written);
-  EC_TRY(CompressedWeights compressed, compress_weights(*written, options.weights));
-  for (const CompressedWeight& weight : compressed.told)
-    package->parameter_bytes -= weight.bytes_before - weight.bytes_after;
-  write.stored = std::move(compressed.stored);
+  EC_TRY(PackageNumbers numbers, give_numbers(job, options, *written, write, *package));
   write.lowest_version = options.lowest_version;
   write.highest_version = options.highest_version;
   write.metadata = metadata_of(job, options);
@@ -189,7 +217,8 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   tell(*package, sink);
   PlacedModel placed;
   add_rows(job, *written, options, *package, placed.report);
-  placed.report.compressed_weights = std::move(compressed.told);
+  placed.report.compressed_weights = std::move(numbers.weights);
+  placed.report.costs = std::move(numbers.costs);
   if (options.half_precision) EC_CHECK_OK(give_single_precision(*written));
   package->compared = std::move(written);
   placed.state = std::move(package);

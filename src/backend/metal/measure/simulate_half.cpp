@@ -1,0 +1,116 @@
+#include "backend/metal/measure/simulate_half.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/attrs.h"
+#include "passes/rewriter.h"
+#include "support/small_float.h"
+
+namespace ec::metal {
+namespace {
+
+bool is_half(const Tensor* tensor) { return tensor != nullptr && tensor->dtype() == DType::F16; }
+
+class Simulation {
+ public:
+  explicit Simulation(Graph& graph) : graph_(graph) {}
+
+  Result<std::unordered_set<const Tensor*>> run() {
+    for (Operation* op : graph_.topological()) {
+      const bool any =
+          std::ranges::any_of(op->inputs(), is_half) || std::ranges::any_of(op->outputs(), is_half);
+      if (!any) continue;
+      EC_CHECK_OK(op->kind() == OpKind::Cast ? replace_cast(*op) : replace(*op));
+    }
+    PassContext context;
+    Rewriter rewriter(graph_, context);
+    for (auto id = static_cast<uint32_t>(graph_.operation_id_bound()); id-- > 0;)
+      if (Operation* op = graph_.operation(id)) rewriter.erase_if_unused(op);
+    return std::move(rounded_);
+  }
+
+ private:
+  Result<Tensor*> cast(Tensor* x, DType to) {
+    return graph_.add_single(OpKind::Cast, {x}, CastAttrs{.to = to});
+  }
+  // Rounded by operations, for what no editor of the run sees.
+  Result<Tensor*> rounded(Tensor* x) {
+    EC_TRY(Tensor * half, cast(x, DType::F16));
+    return cast(half, DType::F32);
+  }
+
+  Result<Tensor*> single(Tensor* tensor) {
+    if (!is_half(tensor)) return tensor;
+    if (const auto found = singles_.find(tensor); found != singles_.end()) return found->second;
+    if (!tensor->is_constant()) return Error(Code::Internal, "a half without its producer");
+    const auto halves = tensor->values<uint16_t>();
+    Buffer values = Buffer::allocate(halves.size() * sizeof(float));
+    if (!values.ok()) return Error(Code::OutOfMemory, "not enough memory for the weights");
+    std::ranges::transform(halves, reinterpret_cast<float*>(values.data()), half_to_float);
+    Tensor* result = graph_.add_constant("", TensorType(DType::F32, *tensor->shape()),
+                                         std::move(values).to_blob());
+    singles_.emplace(tensor, result);
+    return result;
+  }
+
+  Status replace_cast(Operation& op) {
+    EC_TRY(Tensor * x, single(op.input(0)));
+    Tensor* old = op.output();
+    if (is_half(old)) {
+      if (!is_half(op.input(0))) {
+        EC_TRY(x, cast(x, DType::F32));
+        EC_TRY(x, rounded(x));
+      }
+      singles_.emplace(old, x);
+      return {};
+    }
+    if (old->dtype() != DType::F32) {
+      EC_TRY(x, cast(x, old->dtype()));
+    }
+    graph_.replace_all_uses(old, x);
+    return {};
+  }
+
+  Status replace(Operation& op) {
+    std::vector<Tensor*> inputs;
+    for (Tensor* input : op.inputs()) {
+      EC_TRY(Tensor * operand, single(input));
+      inputs.push_back(operand);
+    }
+    OpSpec spec;
+    spec.attrs = op.attrs();
+    if (op.kind() == OpKind::Dequantize) spec.attrs.edit<DequantizeAttrs>().dtype = DType::F32;
+    if (op.kind() == OpKind::EyeLike) spec.attrs.edit<EyeLikeAttrs>().dtype = DType::F32;
+    spec.location = op.location();
+    spec.num_outputs = op.outputs().size();
+    EC_TRY(Operation * fresh, graph_.add(op.kind(), std::move(inputs), std::move(spec)));
+    for (size_t i = 0; i < op.outputs().size(); ++i) {
+      Tensor* old = op.output(i);
+      if (!is_half(old)) {
+        graph_.replace_all_uses(old, fresh->output(i));
+        continue;
+      }
+      Tensor* result = fresh->output(i);
+      rounded_.insert(result);
+      // Stored weights are unpacked before the run.
+      if (op.kind() == OpKind::Dequantize) {
+        EC_TRY(result, rounded(result));
+      }
+      singles_.emplace(old, result);
+    }
+    return {};
+  }
+
+  Graph& graph_;
+  std::unordered_map<const Tensor*, Tensor*> singles_;  // looked up, never iterated
+  std::unordered_set<const Tensor*> rounded_;
+};
+
+}  // namespace
+
+Result<std::unordered_set<const Tensor*>> simulate_half(Graph& graph) {
+  return Simulation(graph).run();
+}
+
+}  // namespace ec::metal

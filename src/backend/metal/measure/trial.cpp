@@ -1,0 +1,141 @@
+#include "backend/metal/measure/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/costs.h"
+#include "backend/metal/measure/compare.h"
+#include "backend/metal/measure/samples.h"
+#include "backend/metal/measure/simulate_half.h"
+#include "ops/op_def.h"
+#include "runtime/executor.h"
+#include "support/budget.h"
+#include "support/small_float.h"
+
+namespace ec::metal {
+namespace {
+
+// The largest magnitude of each tensor that half precision can and cannot hold.
+class Extremes {
+ public:
+  void see(const Tensor& tensor, const ConstView& value) {
+    if (value.dtype != DType::F32) return;
+    float largest = 0;
+    for (const float element : value.as<float>()) {
+      const float size = std::abs(element);
+      // Numbers that stand for infinity are infinite in half precision, too.
+      if (size < kInfinite) largest = std::max(largest, size);
+    }
+    if (largest > kLargestHalf) beyond_[&tensor] = std::max(beyond_[&tensor], largest);
+  }
+  // Empty: half precision holds all.
+  std::string fault_of(const Operation& op, std::string_view inputs) const {
+    const auto tell = [&](const Tensor* tensor, std::string_view what) -> std::string {
+      const auto found = beyond_.find(tensor);
+      if (tensor == nullptr || found == beyond_.end()) return {};
+      return fmt::format("{} up to {:.3g} on {}, half precision ends at 65504", what, found->second,
+                         inputs);
+    };
+    for (const Tensor* output : op.outputs())
+      if (std::string fault = tell(output, "gives numbers"); !fault.empty()) return fault;
+    for (const Tensor* input : op.inputs())
+      if (std::string fault = tell(input, "reads numbers"); !fault.empty()) return fault;
+    return {};
+  }
+
+ private:
+  std::unordered_map<const Tensor*, float> beyond_;  // looked up, never iterated
+};
+
+Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, const ExecutorOptions& options) {
+  std::vector<TensorType> types;
+  for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
+  return Executor::create(graph, types, options, std::make_shared<kernels::ThreadPool>(1));
+}
+
+Result<std::vector<std::vector<Value>>> run_all(const Graph& graph, const ExecutorOptions& options,
+                                                const std::vector<std::vector<Value>>& samples) {
+  EC_TRY(const std::unique_ptr<Executor> executor, executor_of(graph, options));
+  std::vector<std::vector<Value>> results;
+  for (const std::vector<Value>& sample : samples) {
+    std::vector<ConstView> views;
+    for (const Value& value : sample) views.push_back(value.view());
+    EC_TRY(std::vector<Value> outputs, executor->run(views));
+    results.push_back(std::move(outputs));
+  }
+  return results;
+}
+
+void round_to_half(const MutableView& value) {
+  for (float& element : value.as<float>()) element = half_to_float(float_to_half(element));
+}
+
+}  // namespace
+
+Trial::Trial(const Graph& graph, const ModelJob& job, std::span<const CoremlImageInput> images)
+    : limits_(job.trial_limits) {
+  Budget budget(limits_);
+  const BudgetScope scope(budget);
+  Status status = choose_samples(graph, job, images);
+  if (status.ok()) status = run_single(graph);
+  if (!status.ok()) reason_ = status.error().message();
+}
+
+Status Trial::choose_samples(const Graph& graph, const ModelJob& job,
+                             std::span<const CoremlImageInput> images) {
+  EC_TRY(Samples samples, samples_of(graph, job.samples, images));
+  inputs_ = std::move(samples.name);
+  samples_ = std::move(samples.values);
+  return {};
+}
+
+Status Trial::run_single(const Graph& graph) {
+  Extremes extremes;
+  ExecutorOptions options;
+  options.observer = [&](const Tensor& tensor, const ConstView& value) {
+    extremes.see(tensor, value);
+  };
+  for (const std::vector<Value>& sample : samples_)
+    for (size_t i = 0; i < sample.size(); ++i) extremes.see(*graph.inputs()[i], sample[i].view());
+  EC_TRY(results_, run_all(graph, options, samples_));
+  for (const Operation* op : graph.topological())
+    if (std::string fault = extremes.fault_of(*op, inputs_); !fault.empty())
+      overflows_.emplace(op, std::move(fault));
+  return {};
+}
+
+Result<Trial::Results> Trial::run_half(const Graph& written) const {
+  Budget budget(limits_);
+  const BudgetScope scope(budget);
+  const std::unique_ptr<Graph> graph = written.clone();
+  EC_TRY(const std::unordered_set<const Tensor*> rounded, simulate_half(*graph));
+  ExecutorOptions options;
+  options.editor = [&](const Tensor& tensor, const MutableView& value) {
+    if (value.dtype == DType::F32 && rounded.contains(&tensor)) round_to_half(value);
+  };
+  return run_all(*graph, options, samples_);
+}
+
+FormCost Trial::cost_of(const Graph& written, std::string form) const {
+  FormCost cost;
+  cost.form = std::move(form);
+  cost.reason = reason_;
+  if (!cost.reason.empty()) return cost;
+  const Result<Results> results = run_half(written);
+  if (!results.ok()) {
+    cost.reason = results.error().message();
+    return cost;
+  }
+  cost.inputs = inputs_;
+  cost.samples = static_cast<int64_t>(samples_.size());
+  for (size_t i = 0; i < written.outputs().size(); ++i) {
+    OutputComparison comparison;
+    for (size_t s = 0; s < samples_.size(); ++s) comparison.add(results_[s][i], (*results)[s][i]);
+    cost.outputs.push_back(comparison.cost(written.output_names()[i]));
+  }
+  return cost;
+}
+
+}  // namespace ec::metal
