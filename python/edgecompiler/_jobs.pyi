@@ -76,7 +76,9 @@ def compile(  # type: ignore[overload-overlap]
     precision: str | int | None = ...,
     compress_weights: str | None = ...,
     compute_units: str | None = ...,
+    labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    emit: str | None = ...,
 ) -> CompileResult: ...
 @overload
 def compile(
@@ -148,7 +150,9 @@ def compile(
     precision: str | int | None = ...,
     compress_weights: str | None = ...,
     compute_units: str | None = ...,
+    labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    emit: str | None = ...,
 ) -> list[CompileResult]: ...
 @overload
 def check(
@@ -215,6 +219,7 @@ def check(
     precision: str | int | None = ...,
     compress_weights: str | None = ...,
     compute_units: str | None = ...,
+    labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
 ) -> PlacementReport: ...
 @overload
@@ -282,6 +287,7 @@ def check(
     precision: str | int | None = ...,
     compress_weights: str | None = ...,
     compute_units: str | None = ...,
+    labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
 ) -> CheckReport: ...
 def optimize(

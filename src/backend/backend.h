@@ -104,6 +104,7 @@ struct EmittedModel {
   // Set: all files lie in this directory, which appears whole or not at all and stands for the
   // model.
   std::filesystem::path directory = {};
+  std::vector<ArtifactFile> beside = {};  // files that belong to the model and lie elsewhere
   // Operators of the file's format by name, most frequent first. Empty where the format has none.
   std::vector<std::pair<std::string, int64_t>> operators;
   int64_t num_operators = 0;

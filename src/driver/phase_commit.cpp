@@ -11,6 +11,7 @@ Status commit(Compilation& compilation) {
   for (const CompiledModel& model : compilation.models()) {
     if (!model.emitted) continue;
     const EmittedModel& emitted = *model.emitted;
+    files.insert(files.end(), emitted.beside.begin(), emitted.beside.end());
     if (emitted.directory.empty()) {
       files.insert(files.end(), emitted.files.begin(), emitted.files.end());
       continue;

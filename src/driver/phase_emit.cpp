@@ -37,6 +37,8 @@ void describe_files(CompiledModel& model) {
     return;
   }
   for (const Artifact& file : report.artifacts) report.output_bytes += file.bytes;
+  for (const ArtifactFile& file : emitted.beside)
+    report.artifacts.push_back({file.path, size_of(file), hash_of(file)});
 }
 
 Status emit_target_files(Compilation& c) {

@@ -70,8 +70,8 @@ class Metal(Case):
         count = self.good("inspect", "m.onnx", "--dim", "batch=1", "--json").result["outputs"][0]["shape"]
         self.write("few.txt", b"a\nb\n")
         self.assertNotEqual(count, [1, 2])
-        self.bad(3, "EC3004", "m.onnx", "-t", "metal", "--class-labels", "few.txt", "-o", "c.mlpackage")
-        self.bad(7, "EC1001", "m.onnx", "-t", "metal", "--class-labels", "none.txt", "-o", "c.mlpackage")
+        self.bad(3, "EC3004", "m.onnx", "-t", "metal", "--labels", "few.txt", "-o", "c.mlpackage")
+        self.bad(7, "EC1001", "m.onnx", "-t", "metal", "--labels", "none.txt", "-o", "c.mlpackage")
         self.write("flat.onnx", onnx.model([onnx.node("Softmax", ["x"], ["y"])], [onnx.value("x", [1, 3])], [onnx.value("y", [1, 3])], opset=18))
         self.write("three.txt", b"cat\r\ndog\nbird")
         result = self.good("flat.onnx", "-t", "metal", "--class-labels", "three.txt", "-o", "c.mlpackage", "--json").result
@@ -128,6 +128,21 @@ class Metal(Case):
         self.assertIn("up to 1e+05 on calibration samples", sampled["operations"][0]["reason"])
         self.assertEqual(sampled["costs"][0]["inputs"], "calibration samples")
         self.bad(2, "EC8001", "big.onnx", "-t", "metal", "--precision", "fp32", "--calibration-data", "x.npy", "-o", "c.mlpackage")
+
+    def test_swift(self):
+        self.good("m.onnx", "-t", "metal", "-o", "a.mlpackage")
+        result = self.good("m.onnx", "-t", "metal", "--emit", "swift", "--compute-units", "cpu_and_gpu", "-o", "m.mlpackage", "--json").result
+        text = (self.dir / "m.swift").read_text()
+        self.assertIn('URL(fileURLWithPath: "m.mlpackage")', text)
+        self.assertIn(".cpuAndGPU", text)
+        for name in [value["name"] for value in self.good("inspect", "m.mlpackage", "--json").result["inputs"]]:
+            self.assertIn(f'"{name}": MLFeatureValue(multiArray: {name}Input)', text)
+        self.assertTrue(result["artifacts"][-1]["path"].endswith("m.swift"))
+        self.assertNotIn("m.swift", result["artifacts"][0]["path"])
+        self.assertFalse((self.dir / "a.swift").exists())
+        # The package is the same without it.
+        self.good("m.onnx", "-t", "metal", "--compute-units", "cpu_and_gpu", "-o", "other.mlpackage")
+        self.assertEqual(self.digest(self.dir / "m.mlpackage"), self.digest(self.dir / "other.mlpackage"))
 
     def test_rounded_activations_need_a_newer_system(self):
         outcome = self.good("m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "-o", "m.mlpackage")

@@ -10,6 +10,7 @@
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/place.h"
+#include "backend/metal/swift.h"
 #include "backend/tflite/exports.h"
 #include "ops/op_def.h"
 
@@ -68,6 +69,7 @@ class MetalTarget : public Target {
       EmittedModel model;
       model.directory = jobs[i].output;
       model.files = metal::package_files(*package.program, jobs[i].output);
+      if (options_.emit_swift) model.beside.push_back(swift_file(*package.program, jobs[i].output));
       model.operators = package.program->summary.operators;
       model.num_operators = package.program->summary.num_operators;
       emitted.push_back(std::move(model));
@@ -85,6 +87,13 @@ class MetalTarget : public Target {
   }
 
  private:
+  ArtifactFile swift_file(const CoremlProgram& program, const std::filesystem::path& output) const {
+    const std::string text =
+        metal::swift_source(program.model.interface, output.filename().string(), options_.units);
+    return {std::filesystem::path(output).replace_extension(".swift"),
+            {Blob::copy_of(std::as_bytes(std::span(text.data(), text.size())))}};
+  }
+
   metal::TargetOptions options_;
 };
 

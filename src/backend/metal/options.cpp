@@ -42,11 +42,21 @@ constexpr OptionDef kOptions[] = {
      .default_value = "all",
      .choices = "all|cpu_and_ne|cpu_and_gpu|cpu_only",
      .verbs = kPlacesModel},
-    {.name = "class-labels",
+    {.name = "labels",
      .type = OptionType::File,
      .argument = "FILE",
      .help = "names of the classes, one on each line: the package becomes a classifier",
-     .verbs = kPlacesModel},
+     .verbs = kPlacesModel,
+     .alias = "class-labels"},
+    {.name = "emit",
+     .type = OptionType::Choice,
+     .argument = "WHAT",
+     .help = "what to write beside the package: swift, a few lines that load it with the compute "
+             "units and run it (never compiled here)",
+     .default_value = "none",
+     .choices = "none|swift",
+     .verbs = VerbSet(Verb::Compile),
+     .changes_output = false},
 };
 
 struct SystemRow {
@@ -98,9 +108,10 @@ Result<TargetOptions> target_options(const Options& options) {
   if (units == "cpu_and_ne") values.units = ComputeUnits::CpuAndNeuralEngine;
   if (units == "cpu_and_gpu") values.units = ComputeUnits::CpuAndGpu;
   if (units == "cpu_only") values.units = ComputeUnits::CpuOnly;
-  if (!options.text("class-labels").empty()) {
-    EC_TRY(values.labels, read_labels(options.text("class-labels")));
+  if (!options.text("labels").empty()) {
+    EC_TRY(values.labels, read_labels(options.text("labels")));
   }
+  values.emit_swift = options.text("emit") == "swift";
   return values;
 }
 

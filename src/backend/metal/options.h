@@ -21,7 +21,6 @@ struct TargetOptions {
   WeightForm weights;
   ComputeUnits units = ComputeUnits::All;
   std::vector<std::string> labels;
-  std::string description, author, license, version;
   std::string units_name = "all";
   bool emit_swift = false;
 };

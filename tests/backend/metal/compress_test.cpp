@@ -142,6 +142,24 @@ TEST(Scales, AreNoWorseThanThoseOfTheLargestWeight) {
   EXPECT_GT(better, 48);
 }
 
+// Weights that are multiples of one number, as quantised networks have them.
+TEST(Scales, OfMultiplesAreNoWorseEither) {
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i)
+    values.push_back(half(0.0123f * static_cast<float>(i % 255 - 127)));
+  const BlockCut cut{{1, 1000}, {1, 1000}};
+  const ScaledWeights scaled = scale_weights(values, cut, 8, true);
+  const float plain = half(half(0.0123f * 127) / 127);
+  double ours = 0, theirs = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float q = std::nearbyint(values[i] / plain);
+    theirs += std::pow(double{values[i]} - double{half(plain * q)}, 2);
+    ours += std::pow(
+        double{values[i]} - double{half(scaled.scales[0] * static_cast<float>(scaled.data[i]))}, 2);
+  }
+  EXPECT_LE(ours, theirs);
+}
+
 TEST(Scales, OfZerosAndTinyWeightsAreNumbers) {
   const BlockCut cut{{2, 4}, {1, 4}};
   const std::vector<float> values{0, 0, 0, 0, 6e-8f, 0, -6e-8f, 0};

@@ -29,8 +29,8 @@ class Block {
   float find_scale() const {
     float largest = 0;
     for (const float value : values_) largest = std::max(largest, std::abs(value));
-    // One of the type's smallest numbers divides by zero otherwise.
-    float best = usable(largest / high_);
+    const float plain = usable(largest / high_);
+    float best = plain;
     double error = error_of(best);
     const auto consider = [&](float scale) {
       scale = usable(scale);
@@ -47,7 +47,8 @@ class Block {
     // The best scale for the integers that the last one gives, as long as that helps.
     constexpr int kMostRounds = 4;
     for (int round = 0; round < kMostRounds && consider(fitted(best)); ++round) continue;
-    return best;
+    // Products are rounded, which weights of few different values show.
+    return unpacked_error(plain) < unpacked_error(best) ? plain : best;
   }
 
   void store(float scale, std::vector<int8_t>& data) const {
@@ -56,6 +57,7 @@ class Block {
   }
 
  private:
+  // One of the type's smallest numbers would divide by zero.
   float usable(float scale) const {
     const float number = rounded(scale, half_);
     return number > 0 ? number : 1.0f;
@@ -68,6 +70,17 @@ class Block {
     double error = 0;
     for (const float value : values_) {
       const double difference = double{value} - double{scale} * double{integer(value, inverse)};
+      error += difference * difference;
+    }
+    return error;
+  }
+  // The same with products as programs have them.
+  double unpacked_error(float scale) const {
+    const float inverse = 1 / scale;
+    double error = 0;
+    for (const float value : values_) {
+      const double difference =
+          double{value} - double{rounded(scale * integer(value, inverse), half_)};
       error += difference * difference;
     }
     return error;
