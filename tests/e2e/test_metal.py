@@ -116,6 +116,7 @@ class Metal(Case):
         (cost,) = self.good("m.onnx", "-t", "metal", "-o", "m.mlpackage", "--json").result["placement"]["costs"]
         self.assertEqual((cost["form"], cost["inputs"], cost["samples"]), ("half precision", "random inputs", 2))
         self.assertTrue(0 <= cost["outputs"][0]["largest_error"] < 5e-3, cost)
+        self.assertIn("half precision costs", self.good("m.onnx", "-t", "metal", "--compute-units", "cpu_only", "-o", "t.mlpackage").out)
         self.assertNotIn("costs", self.good("m.onnx", "-t", "metal", "--precision", "fp32", "-o", "s.mlpackage", "--json").result["placement"])
         # What overflows with the user's samples and not with random inputs.
         scale = onnx.tensor("k", [1], [1000.0])

@@ -139,7 +139,8 @@ std::string report_text(const CompileReport& report, int verbosity) {
       (report.placement->estimate ||
        report.placement->native < static_cast<int64_t>(report.placement->operations.size())))
     out += "\n" + placement_table(*report.placement, false) + device_text(*report.placement) +
-           costs_text(*report.placement) + fixes_text(*report.placement);
+           fixes_text(*report.placement);
+  if (report.placement) out += costs_text(*report.placement);
   if (!report.segments.empty()) out += segments_text(report);
   if (report.quantization) out += quantize_text(*report.quantization);
   if (verbosity > 0) out += "\n" + report_table(report.phases, {"name", "milliseconds"});
