@@ -93,15 +93,18 @@ Value shifted(const Value& value, RandomSource& random) {
 }
 
 // Far below zero GELU is a difference of nearly equal numbers, and so is the logarithm of a softmax
-// for what outweighs all else.
+// for what outweighs all else. Hard swish is a zero of either sign there.
 bool may_cancel(const Tensor& tensor) {
   const Operation* op = tensor.producer();
   if (op == nullptr) return false;
-  if (op->kind() == OpKind::Gelu || op->kind() == OpKind::LogSoftmax) return true;
+  if (op->kind() == OpKind::Gelu || op->kind() == OpKind::LogSoftmax ||
+      op->kind() == OpKind::HardSwish)
+    return true;
   for (const Field& field : op->attrs().schema().fields)
-    if (field.name == "activation" && field.kind == FieldKind::Enum &&
-        std::get<std::string>(op->attrs().get(field)).starts_with("gelu"))
-      return true;
+    if (field.name == "activation" && field.kind == FieldKind::Enum) {
+      const auto name = std::get<std::string>(op->attrs().get(field));
+      if (name.starts_with("gelu") || name == "hard_swish") return true;
+    }
   return false;
 }
 
