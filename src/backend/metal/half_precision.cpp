@@ -189,16 +189,18 @@ class HalfPrecision {
     return single;
   }
 
-  // Parameters of activations are numbers of the program, and rounded as such.
-  static void round(float& value) { value = half_to_float(float_to_half(value)); }
+  // Parameters are numbers of the program, and rounded as such.
+  static void round_parameters(Attrs& attrs) {
+    for (const Field& field : attrs.schema().fields) {
+      if (field.kind != FieldKind::Float) continue;
+      const auto value = static_cast<float>(std::get<double>(attrs.get(field)));
+      attrs.set(field, double{half_to_float(float_to_half(value))});
+    }
+  }
 
   static void retype(Attrs& attrs, OpKind kind) {
-    if (kind == OpKind::HardSigmoid) {
-      round(attrs.edit<HardSigmoidAttrs>().alpha);
-      round(attrs.edit<HardSigmoidAttrs>().beta);
-    }
-    if (kind == OpKind::LeakyRelu) round(attrs.edit<LeakyReluAttrs>().alpha);
-    if (kind == OpKind::Elu) round(attrs.edit<AlphaAttrs>().alpha);
+    // Interpolation is parameters in single precision.
+    if (kind != OpKind::Resize) round_parameters(attrs);
     if (kind == OpKind::Cast && attrs.as<CastAttrs>().to == DType::F32)
       attrs.edit<CastAttrs>().to = DType::F16;
     if (kind == OpKind::Dequantize) attrs.edit<DequantizeAttrs>().dtype = DType::F16;
