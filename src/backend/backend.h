@@ -171,6 +171,9 @@ class Backend {
   virtual bool has_device() const { return false; }
   // Whether the file holds code that only this back end's device runs.
   virtual Result<bool> owns_code(const ModelSource& source, DiagnosticSink& sink) const;
+  // Whether the device runs the file as the CPU session does, which is chosen where there is no
+  // device.
+  virtual bool runs_file(const ModelSource&) const { return false; }
   // Opens such a file on the device. DeviceUnavailable tells what is missing.
   virtual Result<OpenedDevice> open(const ModelSource& source, const Graph& interface,
                                     int threads) const;

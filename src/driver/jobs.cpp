@@ -33,6 +33,17 @@ Result<const Backend*> owner_of_code(const Registry& registry, const CompiledMod
   return static_cast<const Backend*>(nullptr);
 }
 
+// The back end that the target names, where its device is here and runs the file, too.
+const Backend* chosen_device(const Registry& registry, const CompiledModel& model,
+                             const std::string& target) {
+  const std::string_view family = std::string_view(target).substr(0, target.find(':'));
+  for (const Backend* backend : registry.backends())
+    if ((family == backend->info().name || family == "auto") && model.source &&
+        backend->runs_file(*model.source) && backend->has_device())
+      return backend;
+  return nullptr;
+}
+
 Status open_on_device(const Backend& owner, const CompiledModel& model, const std::string& target,
                       int threads, OpenedSession& opened) {
   const std::string_view family = std::string_view(target).substr(0, target.find(':'));
@@ -125,6 +136,7 @@ Result<OpenedSession> open_session(const Registry& registry, const ModelRef& mod
   opened.metadata = imported.graph->metadata();
   opened.softmax_axes = quantize::softmax_axes(*imported.graph);
   EC_TRY(const Backend* owner, owner_of_code(registry, imported, sink));
+  if (owner == nullptr) owner = chosen_device(registry, imported, c.options().text("target"));
   if (owner != nullptr) {
     const auto threads = static_cast<int>(c.options().integer_if("threads").value_or(1));
     EC_CHECK_OK(open_on_device(*owner, imported, c.options().text("target"), threads, opened));

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "backend/metal/device.h"
 #include "backend/metal/half_precision.h"
 #include "backend/metal/integer_rules.h"
 #include "backend/metal/options.h"
@@ -12,6 +13,7 @@
 #include "backend/metal/place.h"
 #include "backend/metal/swift.h"
 #include "backend/tflite/exports.h"
+#include "frontend/model_source.h"
 #include "ops/op_def.h"
 
 namespace ec {
@@ -115,6 +117,15 @@ class MetalBackend : public Backend {
     EC_TRY(metal::TargetOptions values, metal::target_options(options));
     return std::unique_ptr<Target>(std::make_unique<MetalTarget>(std::move(values)));
   }
+
+  bool has_device() const override { return metal::has_device(); }
+  bool runs_file(const ModelSource& source) const override {
+    return source.is_directory() && source.extension() == ".mlpackage";
+  }
+  Result<OpenedDevice> open(const ModelSource& source, const Graph& interface, int) const override {
+    return metal::open_on_device(source.path(), interface);
+  }
+  std::vector<Fact> facts() const override { return metal::machine_facts(); }
 };
 
 }  // namespace
