@@ -149,13 +149,14 @@ Status avg_pool(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<PoolAttrs>();
   const ConstView& x = ctx.input(0);
   const MutableView& y = ctx.output(0);
-  if (attrs.layout != Layout::ChannelsLast)
-    return ctx.fail("integer average pooling needs channels last");
   if (y.count() == 0) return {};
   const auto inputs = spatial_sizes(attrs.layout, x.shape);
   const auto outputs = spatial_sizes(attrs.layout, y.shape);
   const auto windows = resolve_windows(window_spec(attrs, attrs.kernel), inputs);
-  const int64_t channels = x.shape.back(), pixels_in = count_elements(inputs);
+  // Channels in front are images of one channel each.
+  const bool last = attrs.layout == Layout::ChannelsLast;
+  const int64_t channels = last ? x.shape.back() : 1, pixels_in = count_elements(inputs),
+                images = x.shape[0] * (last ? 1 : x.shape[1]);
   const bool known = with_stored_type(x.dtype, [&](auto type) {
     using T = decltype(type);
     std::vector<int64_t> pixels;
@@ -177,8 +178,8 @@ Status avg_pool(KernelContext& ctx) {
         if (pixel >= 0) pixels.push_back(pixel);
       } while (taps.next());
       const int64_t divisor = attrs.count_include_pad ? all : static_cast<int64_t>(pixels.size());
-      if (ticker.tick(static_cast<int64_t>(pixels.size()) * channels * x.shape[0])) return;
-      for (int64_t n = 0; n < x.shape[0] && divisor > 0; ++n)
+      if (ticker.tick(static_cast<int64_t>(pixels.size()) * channels * images)) return;
+      for (int64_t n = 0; n < images && divisor > 0; ++n)
         average_pixel<T>(x.as<T>().data() + n * pixels_in * channels, channels, pixels, divisor,
                          y.as<T>().data() + (n * count_elements(outputs) + at) * channels);
       ++at;
