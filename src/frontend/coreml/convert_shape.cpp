@@ -1,4 +1,6 @@
 // Shapes, and tensors that are made from them.
+#include <algorithm>
+
 #include "frontend/coreml/table.h"
 
 namespace ec::mil {
