@@ -4,6 +4,7 @@
 #include "ops/quantized/weighted_sum.h"
 #include "ops/window.h"
 #include "support/budget.h"
+#include "support/rounding.h"
 
 namespace ec::quantized {
 namespace {
@@ -147,7 +148,7 @@ Status run_integer(KernelContext& ctx, const A& attrs, const Geometry& g, int32_
     const auto finish = [&](int64_t n, int64_t p, int64_t o, int64_t sum) {
       const auto channel = static_cast<size_t>(o);
       y[output_index(g, n, p, o)] =
-          static_cast<T>(stage.finish(sum + stage.start(channel), channel));
+          static_cast<T>(stage.finish(wrapping_add(sum, stage.start(channel)), channel));
     };
     if (stage.wide)
       convolve<int64_t>(g, x, rows, source, finish);

@@ -3,6 +3,7 @@
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/weighted_sum.h"
 #include "support/budget.h"
+#include "support/rounding.h"
 
 namespace ec::quantized {
 namespace {
@@ -110,7 +111,7 @@ class Product {
       using T = decltype(type);
       T* y = ctx_.output(0).as<T>().data();
       const auto finish = [&](size_t at, size_t, size_t column, int64_t sum) {
-        y[at] = static_cast<T>(stage.finish(sum + stage.start(column), column));
+        y[at] = static_cast<T>(stage.finish(wrapping_add(sum, stage.start(column)), column));
       };
       if (stage.wide)
         multiply_all<int64_t>(x, finish);

@@ -59,7 +59,7 @@ Result<States> gru_step(Call& c, ec::Tensor* input, ec::Tensor* hidden, const St
   EC_TRY(const Tensors a, split_gates(c, input, 3));
   EC_TRY(const Tensors b, split_gates(c, hidden, 3));
   Tensors rz;
-  for (const size_t i : {0, 1}) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
     EC_TRY(ec::Tensor * sum, c.add(OpKind::Add, {a[i], b[i]}));
     EC_TRY(sum, c.add(OpKind::Sigmoid, {sum}));
     rz.push_back(sum);
