@@ -189,7 +189,7 @@ const std::vector<std::string>& Value::keys() const {
   return parts_ ? parts_->keys : kEmpty;
 }
 const Value& Value::operator[](std::string_view key) const {
-  static const Value kNone;
+  static const Value kNone{};
   if (kind_ != Kind::Dict || !parts_) return kNone;
   for (size_t i = 0; i < parts_->keys.size(); ++i)
     if (parts_->keys[i] == key) return parts_->items[i];

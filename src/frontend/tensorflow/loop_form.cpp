@@ -1,6 +1,7 @@
 #include "frontend/tensorflow/loop_form.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "formats/tensorflow/tensor_data.h"
 

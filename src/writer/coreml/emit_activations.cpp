@@ -48,7 +48,7 @@ Status emit_prelu(OpEmitter& e) {
 
 // Bounds that are computed, or of integers, are two operations.
 Status emit_clip_by_parts(OpEmitter& e) {
-  for (const size_t bound : {1, 2})
+  for (const size_t bound : {1u, 2u})
     if (e.has(bound) && e.rank(bound) > e.rank())
       return e.fail("a bound with more dimensions than the clipped numbers have");
   if (e.has(1) && e.has(2)) {

@@ -42,7 +42,7 @@ Result<Direction> run_direction(Call& c, ec::Tensor* x, const StepCell& cell, St
 Result<States> lstm_step(Call& c, ec::Tensor* input, ec::Tensor* hidden, const States& state) {
   EC_TRY(ec::Tensor * sums, c.add(OpKind::Add, {input, hidden}));
   EC_TRY(Tensors g, split_gates(c, sums, 4));
-  for (const size_t i : {0, 1, 3}) {
+  for (const size_t i : {0u, 1u, 3u}) {
     EC_TRY(g[i], c.add(OpKind::Sigmoid, {g[i]}));
   }
   EC_TRY(g[2], c.add(OpKind::Tanh, {g[2]}));
@@ -59,7 +59,7 @@ Result<States> gru_step(Call& c, ec::Tensor* input, ec::Tensor* hidden, const St
   EC_TRY(const Tensors a, split_gates(c, input, 3));
   EC_TRY(const Tensors b, split_gates(c, hidden, 3));
   Tensors rz;
-  for (const size_t i : {size_t{0}, size_t{1}}) {
+  for (const size_t i : {0u, 1u}) {
     EC_TRY(ec::Tensor * sum, c.add(OpKind::Add, {a[i], b[i]}));
     EC_TRY(sum, c.add(OpKind::Sigmoid, {sum}));
     rz.push_back(sum);
