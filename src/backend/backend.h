@@ -83,6 +83,8 @@ struct ModelJob {
   const PipelineReport* passes = nullptr;         // what the passes did
   // Examples of the graph's inputs, where the user gave some and the target measures.
   quantize::SampleSource* samples = nullptr;
+  // What a form costs is measured by running the model; not where nothing is written.
+  bool measures = false;
   BudgetLimits trial_limits;  // of each run that measures
 };
 

@@ -170,22 +170,23 @@ Result<PackageNumbers> give_numbers(const ModelJob& job, const TargetOptions& op
   PackageNumbers numbers;
   const bool compresses = options.weights.compresses();
   std::optional<Trial> trial;
-  if (options.half_precision || compresses) trial.emplace(written, job, write.images);
+  if (job.measures && (options.half_precision || compresses))
+    trial.emplace(written, job, write.images);
   EC_CHECK_OK(check_budget());
   if (options.half_precision) {
     HalfPrecisionOptions half;
     // Recurrent layers take half precision where the system is new enough.
     half.half_recurrent = options.lowest_version >= kCoremlIos17;
-    half.overflows = trial->overflows();
+    if (trial) half.overflows = trial->overflows();
     EC_TRY(package.kept, give_half_precision(written, half));
-    numbers.costs.push_back(trial->cost_of(written, "half precision"));
+    if (trial) numbers.costs.push_back(trial->cost_of(written, "half precision"));
   }
   package.parameter_bytes = constant_bytes(written);
   if (!compresses) return numbers;
   EC_TRY(CompressedWeights compressed, compress_weights(written, options.weights));
   for (const CompressedWeight& weight : compressed.told)
     package.parameter_bytes -= weight.bytes_before - weight.bytes_after;
-  if (!compressed.told.empty())
+  if (trial && !compressed.told.empty())
     numbers.costs.push_back(trial->cost_of(written, options.half_precision
                                                         ? "half precision with compressed weights"
                                                         : "compressed weights"));

@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kMostSamples = 16, kRandomSamples = 2;
 // Results in single precision are kept for all samples.
 constexpr int64_t kMostOutputBytes = int64_t{64} << 20;
+// Inputs that are made up take no more: a file of some bytes may name tensors of any size.
+constexpr int64_t kMostInputBytes = int64_t{32} << 20;
 // Products of a run beyond which random inputs are not worth the time.
 constexpr int64_t kManyMacs = 1'000'000'000, kTooManyMacs = 20'000'000'000;
 
@@ -88,6 +90,12 @@ Result<Samples> random_samples(const Graph& graph, std::span<const CoremlImageIn
   if (macs > kTooManyMacs)
     return Error(Code::NotOnTarget,
                  "a run takes more than 20 billion products; give --calibration-data");
+  int64_t bytes = 0;
+  for (const Tensor* input : graph.inputs()) {
+    bytes += std::min(input->type().num_bytes().value_or(kMostInputBytes + 1), kMostInputBytes + 1);
+    if (bytes > kMostInputBytes)
+      return Error(Code::NotOnTarget, "the inputs take more than 32 MB; give --calibration-data");
+  }
   Samples samples{"random inputs", {}};
   const size_t count = macs > kManyMacs ? 1 : std::min(kRandomSamples, most_samples(graph));
   for (size_t s = 0; s < count; ++s) {
