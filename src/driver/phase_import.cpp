@@ -59,6 +59,7 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   model.format = frontend->name();
   std::optional<KeptOperations> kept = kept_operations(c.verb());
   options.kept = kept ? &*kept : nullptr;
+  options.leave_weights = c.verb() == Verb::Inspect && !c.options().is_given("dump-phases");
   EC_TRY(std::unique_ptr<Graph> graph, frontend->import(*model.source, options, sink));
   if (kept) model.kept = kept->operations();
   // Nothing is read from the model's files after this: the graph is one version of them.

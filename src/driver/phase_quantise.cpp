@@ -93,7 +93,7 @@ Status run_strategy(const Compilation& c, CompiledModel& model, quantize::GraphF
   const bool given =
       !c.options().text("calibration-data").empty() || !c.options().text("statistics").empty();
   if (strategy.samples != quantize::SampleUse::Unused && given) {
-    Budget one_run(run_limits(c.options(), model.source ? model.source->bytes().size() : 0));
+    Budget one_run(run_limits(c.options(), model.source ? model.source->content().size() : 0));
     EC_CHECK_OK(quantize::check_sample_fits(inputs, one_run));
     EC_CHECK_OK(data.open(c, *model.graph, inputs, request.preprocessing));
     request.samples = data.samples.get();

@@ -97,7 +97,7 @@ DetectedFormat describe_text(std::string_view content) {
 }  // namespace
 
 std::optional<DetectedFormat> describe_foreign_format(const ModelSource& source) {
-  const std::string_view content = text_of_bytes(source.bytes().bytes());
+  const std::string_view content = text_of_bytes(source.outline());
   if (has_bytes(content, 0, kZipStart)) return describe_zip(content);
   for (const Signature& s : kSignatures)
     if (has_bytes(content, s.offset, s.bytes))

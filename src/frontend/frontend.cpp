@@ -1,5 +1,6 @@
 #include "frontend/frontend.h"
 
+#include "frontend/load_weights.h"
 #include "ops/border.h"
 
 namespace ec {
@@ -25,11 +26,20 @@ Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
       sink.report(std::move(refused).error().file(source.name()));
       return sink.first_error();
     }
-  EC_TRY(std::unique_ptr<Graph> graph, read(source, options, sink));
+  DiagnosticSink problems;
+  Result<std::unique_ptr<Graph>> read = this->read(source, options, problems);
+  // To a reader, a part of a file that could not be read looks like a damaged one.
+  if (Status fault = source.content().fault(); !fault.ok()) {
+    sink.report(std::move(fault).error().file(source.name()));
+    return sink.first_error();
+  }
+  for (const Diagnostic& d : problems.diagnostics()) sink.report(d);
+  EC_TRY(std::unique_ptr<Graph> graph, std::move(read));
   const size_t before = sink.error_count();
   bind_input_values(*graph, options.input_values, sink);
   if (sink.error_count() > before) return sink.first_error();
   normalise_attributes(*graph);
+  if (!options.leave_weights) EC_CHECK_OK(load_weights(*graph));
   return graph;
 }
 

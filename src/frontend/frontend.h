@@ -43,6 +43,9 @@ struct ImportOptions {
   // Set: operations that cannot be imported stay in the graph as custom operations and are listed
   // here; they are no errors of the import then.
   KeptOperations* kept = nullptr;
+  // Set: who looks at the graph does not look at its weights; those that are still in the model's
+  // files when the graph is complete stay there (support/deferred_bytes.h).
+  bool leave_weights = false;
   ModelPart part = {};
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "support/blob.h"
+#include "support/file_bytes.h"
 #include "support/input_file.h"
 #include "support/result.h"
 
@@ -15,7 +16,9 @@ namespace ec {
 
 class ModelSource {
  public:
-  // Opens a file or a directory. A file is read whole. Errors: as InputFile::open.
+  // Opens a file or a directory. Files of formats that are read in parts (archives, HDF5,
+  // TensorFlow graphs) are read as far as it takes to tell them apart, others whole. Errors: as
+  // InputFile::open.
   static Result<ModelSource> open(const std::filesystem::path& path);
   // Bytes that somebody holds already. `name` stands for the model in messages and file names.
   static ModelSource from_bytes(std::string name, Blob bytes);
@@ -29,12 +32,17 @@ class ModelSource {
   std::string stem() const { return std::filesystem::path(name_).stem().string(); }
   std::string extension() const;  // in lower case
 
-  // The content of a file; empty for a directory.
-  const Blob& bytes() const { return bytes_; }
+  // The content of a file to be read in parts; empty for a directory.
+  const FileBytes& content() const { return content_; }
+  // What tells formats apart: the first 64 kB and, of archives, the last megabyte are as in the
+  // file. Other bytes may be zeros.
+  std::span<const std::byte> outline() const { return content_.span(); }
+  // The whole content in memory; empty for a directory.
+  Result<Blob> bytes() const;
   // The size of the file, or of all files of a directory.
   int64_t size_bytes() const { return size_bytes_; }
-  // FileUnreadable when the file that was opened is no longer what it was: files beside it may then
-  // belong to another version.
+  // FileUnreadable when the file that was opened is no longer what it was, or could not be read:
+  // files beside it may then belong to another version.
   Status check_unchanged() const;
   // A file of the directory, to be read in parts or whole. The path must stay inside; links that
   // lead outside are refused.
@@ -51,8 +59,9 @@ class ModelSource {
 
   std::string name_;
   std::filesystem::path path_;
-  std::shared_ptr<const InputFile> file_;  // empty: a directory, or bytes in memory
-  Blob bytes_;
+  std::shared_ptr<const InputFile> file_;  // of a file that was read whole
+  FileBytes content_;
+  mutable Blob bytes_;  // of a file that is read in parts, when it is asked for
   int64_t size_bytes_ = 0;
   bool is_directory_ = false;
   mutable std::string sha256_;

@@ -11,8 +11,9 @@
 namespace ec {
 
 // The bytes of a constant with its dimensions permuted, computed from the bytes as they are stored.
-// Empty where the memory cannot be had, and for an empty constant. Requires a permutation of all
-// dimensions.
+// Of bytes that are still in their file they are deferred as well: the stored order is then never
+// held. Empty where the memory cannot be had, and for an empty constant. Requires a permutation of
+// all dimensions.
 Blob turned_bytes(const Tensor& constant, const std::vector<int64_t>& perm, WeightMemory& memory);
 
 // Turned weights by the tensor and the order: a layer that is used twice has them once. Bytes are

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "support/free_memory.h"
 #include "support/units.h"
 
 namespace ec {
@@ -18,9 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Smaller files are read without asking how much memory is free.
-constexpr size_t kAskForMemory = size_t{1} << 30;
-constexpr size_t kChunk = size_t{64} << 10;
+// What is read with a byte that is asked for.
+constexpr size_t kChunk = size_t{16} << 10;
 
 Error unreadable(const fs::path& path, const std::string& what, int number, std::string hint) {
   return Error(Code::FileUnreadable, what + ": " + std::strerror(number))
@@ -47,16 +46,6 @@ std::string_view kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "is a pipe, not a file";
   if (S_ISSOCK(mode)) return "is a socket, not a file";
   return "is a device, not a file";
-}
-
-// Bytes that programs may still take without swapping; the largest number where nobody tells.
-size_t free_memory() {
-  std::ifstream info("/proc/meminfo");
-  std::string word;
-  size_t kilobytes = 0;
-  while (info >> word)
-    if (word == "MemAvailable:" && info >> kilobytes) return kilobytes << 10;
-  return SIZE_MAX;
 }
 
 }  // namespace
@@ -134,7 +123,7 @@ Status InputFile::check_unchanged() const {
 }
 
 Result<Blob> read_file(const InputFile& file) {
-  const bool fits = file.size() <= kAskForMemory || file.size() <= free_memory();
+  const bool fits = fits_free_memory(file.size());
   Buffer buffer = fits ? Buffer::allocate(file.size()) : Buffer();
   if (!fits || !buffer.ok())
     return Error(Code::OutOfMemory, "the file has " +

@@ -291,10 +291,33 @@ class Files(Case):
         weights = b"".join(onnx.number(1, d) for d in [4 * MB]) + onnx.number(2, onnx.FLOAT) + onnx.data(8, "w") \
             + onnx.data(9, bytes(16 * MB))
         content = onnx.model([onnx.node("Add", ["x", "w"], ["y"])], [onnx.value("x", [4 * MB])], [onnx.value("y", [4 * MB])], [weights])
-        path = pathlib.Path(self.dir / "big.onnx")
+        self.damage_during_runs("big.onnx", content)
+
+    def test_a_model_that_is_read_in_parts_is_cut_or_overwritten(self):
+        """The same for a frozen graph, whose weights are read when the graph is complete."""
+        def entry(key, value):
+            return onnx.data(5, onnx.data(1, key) + onnx.data(2, value))
+
+        def sizes(size):
+            return onnx.data(2, onnx.number(1, size))
+
+        def node(name, op, inputs, *entries):
+            return onnx.data(1, onnx.data(1, name) + onnx.data(2, op) + b"".join(onnx.data(3, i) for i in inputs) + b"".join(entries))
+
+        floats = entry("dtype", onnx.number(6, 1))
+        weights = onnx.number(1, 1) + onnx.data(2, sizes(4 * MB)) + onnx.data(4, bytes(16 * MB))
+        content = node("x", "Placeholder", [], floats, entry("shape", onnx.data(7, sizes(4 * MB)))) \
+            + node("w", "Const", [], floats, entry("value", onnx.data(8, weights))) \
+            + node("y", "AddV2", ["x", "w"], entry("T", onnx.number(6, 1)))
+        self.damage_during_runs("big.pb", content)
+
+    def damage_during_runs(self, name, content):
+        path = pathlib.Path(self.dir / name)
+        path.write_bytes(content)
+        self.good("optimize", name, "-o", "sound.ecir")
         for i in range(12):
             path.write_bytes(content)
-            process = subprocess.Popen([PROGRAM, "optimize", "big.onnx", "-o", f"o{i}.ecir"], cwd=self.dir,
+            process = subprocess.Popen([PROGRAM, "optimize", name, "-o", f"o{i}.ecir"], cwd=self.dir,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             time.sleep(0.004 * i * SLOWER)
             with open(path, "r+b") as file:
@@ -308,7 +331,7 @@ class Files(Case):
                 self.good("inspect", f"o{i}.ecir")
             else:
                 self.assertRegex(errors, r"error EC1\d\d\d:")
-        self.assertFalse([f for f in self.files() if not f.endswith((".onnx", ".ecir"))])
+        self.assertFalse([f for f in self.files() if not f.endswith((".onnx", ".pb", ".ecir"))])
 
 
 if __name__ == "__main__":

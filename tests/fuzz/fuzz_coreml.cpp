@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ec::Blob file = ec::fuzz::blob_of(data, size);
   const ec::fuzz::MemoryBound bound(size);
   (void)ec::coreml::model_path_of(file);
-  (void)ec::coreml::looks_like_model(file);
+  (void)ec::coreml::looks_like_model(file.bytes());
   auto model = ec::coreml::decode_model(file);
   if (!model.ok() || !ec::coreml::resolve_weights(*model, file).ok()) return 0;
   ec::DiagnosticSink sink;

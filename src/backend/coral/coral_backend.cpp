@@ -141,7 +141,8 @@ class CoralBackend : public Backend {
   }
   Result<OpenedDevice> open(const ModelSource& source, const Graph& interface,
                             int threads) const override {
-    return coral::open_on_device(source.bytes(), interface, threads);
+    EC_TRY(const Blob bytes, source.bytes());
+    return coral::open_on_device(bytes, interface, threads);
   }
   std::vector<Fact> facts() const override { return coral::machine_facts(); }
   Result<std::optional<Inspection>> inspect(const ModelSource& source,

@@ -141,8 +141,9 @@ std::string operator_text(const CodeOperator& code) {
 }  // namespace
 
 Result<bool> is_edgetpu_code(const ModelSource& source, DiagnosticSink& sink) {
-  if (!tflite::ModelFile::looks_like(source.bytes().bytes())) return false;
-  Result<tflite::ModelFile> model = tflite::ModelFile::open(source.bytes(), sink);
+  if (!tflite::ModelFile::looks_like(source.outline())) return false;
+  EC_TRY(const Blob bytes, source.bytes());
+  Result<tflite::ModelFile> model = tflite::ModelFile::open(bytes, sink);
   if (!model) return std::move(model).error().file(source.name());
   const auto* codes = model->model().operator_codes();
   for (uint32_t i = 0; i < tflite::size_of(codes); ++i)
@@ -151,8 +152,9 @@ Result<bool> is_edgetpu_code(const ModelSource& source, DiagnosticSink& sink) {
 }
 
 Result<std::optional<Inspection>> inspect_file(const ModelSource& source, DiagnosticSink& sink) {
-  if (!tflite::ModelFile::looks_like(source.bytes().bytes())) return std::optional<Inspection>();
-  EC_TRY(const tflite::ModelFile file, tflite::ModelFile::open(source.bytes(), sink));
+  if (!tflite::ModelFile::looks_like(source.outline())) return std::optional<Inspection>();
+  EC_TRY(const Blob bytes, source.bytes());
+  EC_TRY(const tflite::ModelFile file, tflite::ModelFile::open(bytes, sink));
   Result<std::vector<CodeOperator>> operators = read_operators(file);
   if (!operators) return std::move(operators).error().file(source.name());
   if (operators->empty()) return std::optional<Inspection>();

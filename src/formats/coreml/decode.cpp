@@ -127,8 +127,8 @@ Blob Decoder::part_of_file(Bytes bytes) const {
   return file_.slice(static_cast<size_t>(bytes.data() - begin), bytes.size());
 }
 
-bool looks_like_model(const Blob& bytes) {
-  const Bytes message(reinterpret_cast<const char*>(bytes.bytes().data()), bytes.size());
+bool looks_like_model(std::span<const std::byte> bytes) {
+  const Bytes message(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto seen = wire::guarded([&]() -> Result<bool> {
     bool versioned = false, content = false;
     for (wire::Reader r(message); r.next();) {

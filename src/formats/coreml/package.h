@@ -27,7 +27,7 @@ Result<std::string> model_path_of(const Blob& manifest);
 
 // Whether bytes are a Core ML model of any kind, told by the fields of the outermost message. ONNX
 // files begin alike.
-bool looks_like_model(const Blob& bytes);
+bool looks_like_model(std::span<const std::byte> bytes);
 // The protobuf of a model. Values that lie in the weight file keep their `weight` and have no data.
 Result<Model> decode_model(const Blob& bytes);
 // The elements of a value in MIL blob storage, version 2, checked against type and size.

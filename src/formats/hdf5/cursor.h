@@ -2,11 +2,13 @@
 // is remembered, so that a structure is read without ceremony and asked once at its end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "support/file_bytes.h"
 #include "support/result.h"
 
 namespace ec::hdf5 {
@@ -27,11 +29,16 @@ class Cursor {
   explicit Cursor(Bytes bytes, uint64_t at = 0) : bytes_(bytes), at_(at) {
     if (at > bytes.size()) fail();
   }
+  // What is taken is read from the file. Requires that the file outlives the cursor.
+  Cursor(const FileBytes& file, uint64_t at) : Cursor(file.span(), at) {
+    if (!file.in_memory()) file_ = &file;
+  }
 
   bool ok() const { return ok_; }
   uint64_t at() const { return at_; }
   uint64_t left() const { return ok_ ? bytes_.size() - at_ : 0; }
-  void skip(uint64_t count) { take(count); }
+  bool has(uint64_t count) const { return ok_ && count <= bytes_.size() - at_; }
+  void skip(uint64_t count) { has(count) ? void(at_ += count) : fail(); }
   // To the next multiple of 8 from `origin`.
   void align(uint64_t origin) { skip((8 - (at_ - origin) % 8) % 8); }
 
@@ -47,7 +54,8 @@ class Cursor {
   uint64_t u64() { return number(8); }
 
   Bytes take(uint64_t count) {
-    if (!ok_ || count > bytes_.size() - at_) return fail(), Bytes{};
+    if (!has(count)) return fail(), Bytes{};
+    if (file_ != nullptr && !read(count)) return fail(), Bytes{};
     const Bytes taken = bytes_.subspan(at_, count);
     at_ += count;
     return taken;
@@ -60,8 +68,19 @@ class Cursor {
 
  private:
   void fail() { ok_ = false; }
+  // A cursor moves on, never back: what was read ends at `read_to_`.
+  bool read(uint64_t count) {
+    constexpr uint64_t kAhead = 512;
+    if (at_ + count <= read_to_) return true;
+    const uint64_t length = std::min(std::max(count, kAhead), bytes_.size() - at_);
+    if (!file_->range(at_, length).ok()) return false;
+    read_to_ = at_ + length;
+    return true;
+  }
 
   Bytes bytes_;
+  const FileBytes* file_ = nullptr;  // null: the bytes are in memory
+  uint64_t read_to_ = 0;             // of the file
   uint64_t at_ = 0;
   bool ok_ = true;
 };

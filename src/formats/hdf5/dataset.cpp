@@ -85,7 +85,7 @@ class Chunks {
   };
 
   Status in_order(const std::function<Found(uint64_t)>& chunk) {
-    if (chunk_count_ > image_.bytes().size()) return corrupt("more chunks than the file can hold");
+    if (chunk_count_ > image_.size()) return corrupt("more chunks than the file can hold");
     for (uint64_t i = 0; i < chunk_count_; ++i) {
       const Found found = chunk(i);
       if (found.address != kUndefined)
@@ -299,11 +299,11 @@ Result<Array> read_dataset(const Image& image, const Header& header, UnpackBudge
   const Layout& layout = *header.layout;
   if (bytes == 0) return array;
   switch (layout.kind) {
-    case Layout::Kind::Compact:
+    case Layout::Kind::Compact: {
       if (layout.compact.size() < bytes) return corrupt("a dataset has fewer bytes than elements");
-      array.data = image.blob.slice(
-          static_cast<size_t>(layout.compact.data() - image.bytes().data()), bytes);
+      EC_TRY(array.data, image.blob(layout.compact.first(bytes)));
       return array;
+    }
     case Layout::Kind::Contiguous: {
       if (layout.address == kUndefined) {  // never written: zeros
         EC_CHECK_OK(charge(budget, bytes));
@@ -316,7 +316,7 @@ Result<Array> read_dataset(const Image& image, const Header& header, UnpackBudge
       Cursor c = image.at(layout.address);
       c.skip(bytes);
       if (!c.ok()) return corrupt("a dataset leaves the file");
-      array.data = image.blob.slice(layout.address, bytes);
+      EC_TRY(array.data, image.file.later(layout.address, bytes));
       return array;
     }
     case Layout::Kind::Chunked: {

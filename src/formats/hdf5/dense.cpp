@@ -236,7 +236,7 @@ Status read_dense(const Image& image, uint64_t heap_address, uint64_t tree, bool
       return unsupported("a shared attribute");
     EC_TRY(const Bytes message, heap.object(bytes.subspan(begin, size)));
     held += 64 + message.size();
-    if (held > 8 * image.bytes().size() + (1 << 20)) return corrupt("objects of a heap overlap");
+    if (held > 8 * image.size() + (1 << 20)) return corrupt("objects of a heap overlap");
     return each(message);
   };
   return TreeV2(image, record).read(tree, attributes ? 8 : 5);

@@ -18,14 +18,14 @@ struct Superblock {
   uint64_t root = 0;
 };
 
-Result<Superblock> read_superblock(const Blob& file) {
+Result<Superblock> read_superblock(const FileBytes& file) {
   uint64_t at = 0;
   // A block of the user's may stand in front, of 512 bytes or a power of two more.
-  while (!Cursor(file.bytes(), at).expect(kSignature)) {
+  while (!Cursor(file, at).expect(kSignature)) {
     at = at == 0 ? 512 : 2 * at;
     if (at > file.size()) return corrupt("no signature");
   }
-  Cursor c(file.bytes(), at + kSignature.size());
+  Cursor c(file, at + kSignature.size());
   Superblock block;
   const uint8_t version = c.u8();
   if (version <= 1) {
@@ -51,7 +51,7 @@ Result<Superblock> read_superblock(const Blob& file) {
   }
   block.root = block.image.offset(c);
   if (!c.ok() || base > file.size()) return corrupt("the superblock ends early");
-  block.image.blob = file.slice(base, file.size() - base);
+  block.image.file = file.part(base, file.size() - base);
   return block;
 }
 
@@ -99,12 +99,12 @@ File::File(File&&) noexcept = default;
 File& File::operator=(File&&) noexcept = default;
 File::~File() = default;
 
-Result<File> File::open(Blob blob) {
-  EC_TRY(Superblock block, read_superblock(blob));
+Result<File> File::open(FileBytes bytes) {
+  EC_TRY(Superblock block, read_superblock(bytes));
   auto state = std::make_unique<State>();
   state->image = std::move(block.image);
-  state->budget.left = kUnpackBase + kUnpackRatio * blob.size();
-  state->text_left = kUnpackBase + 4 * blob.size();
+  state->budget.left = kUnpackBase + kUnpackRatio * bytes.size();
+  state->text_left = kUnpackBase + 4 * bytes.size();
   File file(std::move(state));
   file.root_ = block.root;
   EC_TRY(const Header* root, file.header(block.root));
@@ -122,7 +122,7 @@ Result<const Header*> File::header(Address object) const {
   for (const Link& link : header.links) held += sizeof(Link) + link.name.size();
   state_->held += held;
   // Headers that overlap could ask for far more than the file.
-  if (state_->held > kUnpackBase + kUnpackRatio * state_->image.bytes().size())
+  if (state_->held > kUnpackBase + kUnpackRatio * state_->image.size())
     return corrupt("objects overlap");
   if (header.attribute_heap != kUndefined && header.attribute_tree != kUndefined)
     EC_CHECK_OK(read_dense(state_->image, header.attribute_heap, header.attribute_tree, true,
@@ -179,11 +179,10 @@ Result<std::optional<Array>> File::attribute(Address object, std::string_view na
   const auto found = std::find_if(header->attributes.begin(), header->attributes.end(),
                                   [&](const Attribute& a) { return a.name == name; });
   if (found == header->attributes.end()) return std::optional<Array>();
-  const Bytes file = state_->image.bytes();
   Array array{found->type, found->shape, {}};
-  if (!found->data.empty())
-    array.data = state_->image.blob.slice(static_cast<size_t>(found->data.data() - file.data()),
-                                          found->data.size());
+  if (!found->data.empty()) {
+    EC_TRY(array.data, state_->image.blob(found->data));
+  }
   return std::optional<Array>(std::move(array));
 }
 

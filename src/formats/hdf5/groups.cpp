@@ -58,7 +58,7 @@ class SymbolTable {
       link.name = until_zero({reinterpret_cast<const char*>(rest.data()), rest.size()});
       // Names may overlap in the heap, so that a small file could ask for much.
       held_ += link.name.size() + sizeof(Link);
-      if (held_ > 4 * image_.bytes().size() + (1 << 20)) return corrupt("a group's names overlap");
+      if (held_ > 4 * image_.size() + (1 << 20)) return corrupt("a group's names overlap");
       links_.push_back(std::move(link));
     }
     return {};

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "support/blob.h"
+#include "support/file_bytes.h"
 #include "support/result.h"
 
 namespace ec::hdf5 {
@@ -57,7 +58,7 @@ class Header;  // the messages of an object
 
 class File {
  public:
-  static Result<File> open(Blob file);
+  static Result<File> open(FileBytes file);
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();

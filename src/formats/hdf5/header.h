@@ -15,11 +15,15 @@ inline constexpr uint64_t kUndefined = ~uint64_t{0};
 
 // The file with the sizes of its fields.
 struct Image {
-  Blob blob;  // from the superblock's base on
+  FileBytes file;  // from the superblock's base on
   unsigned offset_size = 8, length_size = 8;
 
-  Bytes bytes() const { return blob.bytes(); }
-  Cursor at(uint64_t address) const { return Cursor(bytes(), address); }
+  uint64_t size() const { return file.size(); }
+  Cursor at(uint64_t address) const { return Cursor(file, address); }
+  // Bytes that a cursor took.
+  Result<Blob> blob(Bytes taken) const {
+    return file.range(static_cast<size_t>(taken.data() - file.span().data()), taken.size());
+  }
   uint64_t offset(Cursor& c) const {
     const uint64_t value = c.number(offset_size);
     return offset_size < 8 && value == (uint64_t{1} << (8 * offset_size)) - 1 ? kUndefined : value;

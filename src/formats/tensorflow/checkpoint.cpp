@@ -144,8 +144,7 @@ Result<Blob> Checkpoint::read(const CheckpointEntry& entry, std::string_view key
   if (entry.shard < 0 || entry.shard >= shards_ || entry.offset < 0)
     return damaged(key, "lies outside the data files");
   if (*bytes == 0) return Blob();
-  return read_(
-      {shard_name(entry.shard), static_cast<size_t>(entry.offset), *bytes, entry.dims.size()});
+  return read_({shard_name(entry.shard), static_cast<size_t>(entry.offset), *bytes, true});
 }
 
 // A string tensor is the length of each element, a checksum of the lengths, then the texts.
@@ -156,7 +155,7 @@ Result<Blob> Checkpoint::read_text(std::string_view key) const {
   if (entry->shard < 0 || entry->shard >= shards_ || entry->offset < 0 || entry->size < 5)
     return damaged(key, "lies outside the data files");
   EC_TRY(const Blob stored, read_({shard_name(entry->shard), static_cast<size_t>(entry->offset),
-                                   static_cast<size_t>(entry->size), 0}));
+                                   static_cast<size_t>(entry->size), false}));
   const std::string_view content = text_of(stored);
   size_t at = 0;
   uint64_t length = 0;

@@ -27,7 +27,7 @@ class Checkpoint {
   struct Range {
     std::string name;  // of a file beside the index: "variables.data-00000-of-00001"
     size_t offset = 0, size = 0;
-    size_t rank = 0;  // of the value there
+    bool is_weight = false;  // its bytes may be read later
   };
   using ReadRange = std::function<Result<Blob>(const Range& range)>;
 

@@ -168,8 +168,8 @@ Result<Blob> TensorReader::read(const Tensor& tensor) {
   }
   if (*size == 0) return Blob();
   if (tensor.content.size() == *size) {
-    const auto* start = reinterpret_cast<const char*>(file_.bytes().data());
-    return file_.slice(static_cast<size_t>(tensor.content.data() - start), *size);
+    const auto* start = reinterpret_cast<const char*>(file_.span().data());
+    return file_.later(static_cast<size_t>(tensor.content.data() - start), *size);
   }
   if (!tensor.content.empty())
     return Error(Code::BadTensorData, "a constant has " + std::to_string(tensor.content.size()) +

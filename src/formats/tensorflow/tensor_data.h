@@ -8,6 +8,7 @@
 
 #include "formats/tensorflow/model.h"
 #include "support/blob.h"
+#include "support/file_bytes.h"
 #include "support/result.h"
 
 namespace ec::tf {
@@ -22,12 +23,12 @@ std::optional<size_t> tensor_bytes(DataType type, std::span<const int64_t> dims)
 // file: a few bytes cannot ask for gigabytes.
 class TensorReader {
  public:
-  // `file` is the blob that the tensors' views point into.
-  explicit TensorReader(Blob file) : file_(std::move(file)) {}
+  // `file` holds what the tensors' views point into.
+  explicit TensorReader(FileBytes file) : file_(std::move(file)) {}
   Result<Blob> read(const Tensor& tensor);
 
  private:
-  Blob file_;
+  FileBytes file_;
   size_t converted_ = 0;
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "support/strings.h"
 
@@ -30,11 +29,15 @@ Error corrupt(std::string message) {
 // Little-endian fields at checked offsets.
 class Bytes {
  public:
-  explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit Bytes(const FileBytes& file) : file_(file), bytes_(file.span()) {}
   bool has(uint64_t offset, uint64_t length) const {
     return offset <= bytes_.size() && length <= bytes_.size() - offset;
   }
-  // Requires has(offset, sizeof(T)).
+  // Whether there are such bytes and they could be read.
+  bool read(uint64_t offset, uint64_t length) const {
+    return has(offset, length) && file_.range(offset, length).ok();
+  }
+  // Requires read(), for bytes around these.
   template <class T>
   T get(uint64_t offset) const {
     T value;
@@ -47,6 +50,7 @@ class Bytes {
   uint64_t size() const { return bytes_.size(); }
 
  private:
+  const FileBytes& file_;
   std::span<const std::byte> bytes_;
 };
 
@@ -58,6 +62,9 @@ std::optional<uint64_t> find_end(const Bytes& file) {
   if (file.size() < kEndSize) return std::nullopt;
   const uint64_t last = file.size() - kEndSize;
   const uint64_t first = last > 0xffff ? last - 0xffff : 0;
+  // The locator of zip64 stands in front of the end record.
+  const uint64_t around = first > kLocatorSize ? first - kLocatorSize : 0;
+  if (!file.read(around, file.size() - around)) return std::nullopt;
   for (uint64_t at = last;; --at) {
     if (file.get<uint32_t>(at) == kEnd) return at;
     if (at == first) return std::nullopt;
@@ -71,12 +78,12 @@ Result<Directory> find_directory(const Bytes& file) {
                       file.get<uint16_t>(*end + 10)};
   if (*end >= kLocatorSize && file.get<uint32_t>(*end - kLocatorSize) == kEnd64Locator) {
     const uint64_t at = file.get<uint64_t>(*end - kLocatorSize + 8);
-    if (!file.has(at, kEnd64Size) || file.get<uint32_t>(at) != kEnd64)
+    if (!file.read(at, kEnd64Size) || file.get<uint32_t>(at) != kEnd64)
       return corrupt("the zip64 end record is missing");
     directory = {file.get<uint64_t>(at + 48), file.get<uint64_t>(at + 40),
                  file.get<uint64_t>(at + 32)};
   }
-  if (!file.has(directory.offset, directory.size)) return corrupt("directory outside the file");
+  if (!file.read(directory.offset, directory.size)) return corrupt("directory outside the file");
   if (directory.count > directory.size / kCentralSize) return corrupt("too many entries");
   return directory;
 }
@@ -116,10 +123,14 @@ uint32_t checksum(std::span<const std::byte> bytes) {
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
+Error wrong_checksum(const Entry& entry) {
+  return corrupt(fmt::format("entry '{}' fails its checksum", printable(entry.name)));
+}
+
 }  // namespace
 
-Result<Archive> Archive::open(Blob blob) {
-  const Bytes file(blob.bytes());
+Result<Archive> Archive::open(FileBytes bytes) {
+  const Bytes file(bytes);
   EC_TRY(const Directory directory, find_directory(file));
   Archive archive;
   uint64_t at = directory.offset;
@@ -145,7 +156,7 @@ Result<Archive> Archive::open(Blob blob) {
     at += total;
     archive.entries_.push_back(std::move(entry));
   }
-  archive.file_ = std::move(blob);
+  archive.file_ = std::move(bytes);
   return archive;
 }
 
@@ -155,14 +166,39 @@ const Entry* Archive::find(std::string_view name) const {
   return nullptr;
 }
 
-Result<Blob> Archive::map(const Entry& entry) const {
-  const Bytes file(file_.bytes());
+Result<FileBytes> Archive::packed(const Entry& entry) const {
+  const Bytes file(file_);
   const uint64_t at = entry.header_offset;
-  if (!file.has(at, kLocalSize) || file.get<uint32_t>(at) != kLocalHeader)
+  if (!file.read(at, kLocalSize) || file.get<uint32_t>(at) != kLocalHeader)
     return corrupt("entry header outside the file");
   const uint64_t data = at + kLocalSize + file.get<uint16_t>(at + 26) + file.get<uint16_t>(at + 28);
   if (!file.has(data, entry.compressed_size)) return corrupt("entry data outside the file");
-  return file_.slice(data, entry.compressed_size);
+  return file_.part(data, entry.compressed_size);
+}
+
+Result<Blob> Archive::map(const Entry& entry) const {
+  EC_TRY(const FileBytes bytes, packed(entry));
+  return bytes.range(0, bytes.size());
+}
+
+Result<std::optional<FileBytes>> Archive::part(const Entry& entry) const {
+  if (entry.method != 0 || entry.size != entry.compressed_size) return std::optional<FileBytes>();
+  EC_TRY(FileBytes bytes, packed(entry));
+  return std::optional(std::move(bytes));
+}
+
+Status Archive::verify(const Entry& entry) const {
+  EC_TRY(const FileBytes bytes, packed(entry));
+  uLong sum = 0;
+  Buffer piece = Buffer::allocate(std::min<size_t>(bytes.size(), size_t{256} << 10));
+  if (!piece.ok()) return Error(Code::OutOfMemory, "no memory for a zip entry");
+  for (size_t at = 0; at < bytes.size();) {
+    const std::span<std::byte> out = piece.bytes().first(std::min(piece.size(), bytes.size() - at));
+    EC_CHECK_OK(bytes.read(at, out));
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(out.data()), out.size());
+    at += out.size();
+  }
+  return sum == entry.crc ? Status() : wrong_checksum(entry);
 }
 
 Result<EntryStream> Archive::stream(const Entry& entry) const {
@@ -196,8 +232,7 @@ Result<Blob> Archive::read(const Entry& entry) const {
         .hint("write the archive without compression or with deflate");
   if (entry.size != entry.compressed_size) return corrupt("a stored entry has two sizes");
   EC_TRY(Blob content, map(entry));
-  if (checksum(content.bytes()) != entry.crc)
-    return corrupt(fmt::format("entry '{}' fails its checksum", printable(entry.name)));
+  if (checksum(content.bytes()) != entry.crc) return wrong_checksum(entry);
   return content;
 }
 

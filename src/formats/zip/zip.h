@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/zip/entry_stream.h"
 #include "support/blob.h"
+#include "support/file_bytes.h"
 #include "support/result.h"
 
 namespace ec::zip {
@@ -25,21 +27,27 @@ struct Entry {
 
 class Archive {
  public:
-  static Result<Archive> open(Blob file);
+  static Result<Archive> open(FileBytes file);
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
   // A stored entry is a slice of the file; a deflated one is unpacked. The checksum is verified.
   // All that is unpacked is bounded by the size of the file, whatever the entries claim: TooLarge.
   Result<Blob> read(const Entry& entry) const;
-  // The packed bytes of an entry as they stand in the file, not read and not verified.
+  // The packed bytes of an entry as they stand in the file, not verified.
   Result<Blob> map(const Entry& entry) const;
+  // The content of a stored entry to be read in parts, not verified; nothing for others.
+  Result<std::optional<FileBytes>> part(const Entry& entry) const;
+  // Whether a stored entry has the checksum that it should. Keeps none of its bytes.
+  Status verify(const Entry& entry) const;
   // A deflated entry, unpacked piece by piece.
   Result<EntryStream> stream(const Entry& entry) const;
 
  private:
   Result<Blob> unpack(const Entry& entry) const;
 
-  Blob file_;
+  Result<FileBytes> packed(const Entry& entry) const;
+
+  FileBytes file_;
   std::vector<Entry> entries_;
   mutable uint64_t unpacked_ = 0;  // bytes so far
 };

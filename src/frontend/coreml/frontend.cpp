@@ -73,7 +73,8 @@ Result<coreml::Model> read_package(const ModelSource& source) {
 }
 
 Result<coreml::Model> read_file_model(const ModelSource& source) {
-  EC_TRY(coreml::Model model, coreml::decode_model(source.bytes()));
+  EC_TRY(const Blob bytes, source.bytes());
+  EC_TRY(coreml::Model model, coreml::decode_model(bytes));
   EC_CHECK_OK(coreml::resolve_weights(model, [](const std::string& name) -> Result<Blob> {
     return Error(Code::ExternalDataMissing,
                  "the weights are in another file, '" + printable(name, 200) + "'")
@@ -141,7 +142,7 @@ class CoremlFrontend : public Frontend {
 
   int probe(const ModelSource& source) const override {
     if (source.is_directory()) return is_package(source) ? 95 : 0;
-    if (coreml::looks_like_model(source.bytes())) return 95;
+    if (coreml::looks_like_model(source.outline())) return 95;
     return source.extension() == ".mlmodel" ? 20 : 0;
   }
 

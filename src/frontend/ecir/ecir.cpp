@@ -12,14 +12,15 @@ class EcirFrontend : public Frontend {
   std::string_view name() const override { return "ecir"; }
 
   int probe(const ModelSource& source) const override {
-    if (looks_like_ecir(source.bytes().bytes())) return 100;
+    if (looks_like_ecir(source.outline())) return 100;
     return source.extension() == ".ecir" ? 20 : 0;
   }
 
  private:
   Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
                                       DiagnosticSink& sink) const override {
-    Result<std::unique_ptr<Graph>> graph = read_ecir(source.bytes());
+    EC_TRY(const Blob bytes, source.bytes());
+    Result<std::unique_ptr<Graph>> graph = read_ecir(bytes);
     if (!graph.ok()) {
       sink.report(std::move(graph).error().file(source.name()));
       return sink.first_error();

@@ -7,6 +7,7 @@
 #include "frontend/keras/layer_call.h"
 #include "frontend/keras/table.h"
 #include "frontend/limits.h"
+#include "frontend/op_builder.h"
 #include "support/budget.h"
 #include "support/strings.h"
 
@@ -633,6 +634,8 @@ Result<std::unique_ptr<ec::Graph>> Importer::run(const LayerConfig& model, const
     report(std::move(kept).error(), model.name, model.class_name);
     return sink_.first_error();
   }
+  // Weights in the order that the file has them in.
+  erase_unused_constants(*graph_);
   auto& metadata = graph_->metadata();
   metadata["source_format"] = "keras";
   if (!version.empty()) metadata["keras.version"] = std::move(version);

@@ -15,9 +15,14 @@ constexpr std::string_view kConfig = "config.json", kWeights = "model.weights.h5
 
 std::string_view text_of(const Blob& blob) { return text_of_bytes(blob.bytes()); }
 
-Result<std::unique_ptr<ec::Graph>> import_h5(const Blob& blob, const std::string& name,
+Error lacks(std::string_view entry) {
+  return Error(Code::CorruptFile, "the archive has no " + std::string(entry))
+      .hint("save the model again with model.save(\"model.keras\")");
+}
+
+Result<std::unique_ptr<ec::Graph>> import_h5(const FileBytes& bytes, const std::string& name,
                                              const ImportOptions& options, DiagnosticSink& sink) {
-  EC_TRY(hdf5::File opened, hdf5::File::open(blob));
+  EC_TRY(hdf5::File opened, hdf5::File::open(bytes));
   auto file = std::make_shared<const hdf5::File>(std::move(opened));
   EC_TRY(const auto text, file->text_attribute(file->root(), "model_config"));
   if (!text) return Error(Code::UnsupportedFormat, "the HDF5 file has no model_config");
@@ -31,12 +36,13 @@ Result<std::unique_ptr<ec::Graph>> import_h5(const Blob& blob, const std::string
     }
   }
   // Files of tf.keras say "2.4.0"; those without a version are older still.
-  return Importer(name, blob.size(), options, sink)
+  return Importer(name, bytes.size(), options, sink)
       .run(read_layer(config), weights, version.value_or("2.0"));
 }
 
 // The parts of a `.keras` model, from an archive or a folder.
-Result<std::unique_ptr<ec::Graph>> import_parts(const Blob& config_json, const Blob& weights_h5,
+Result<std::unique_ptr<ec::Graph>> import_parts(const Blob& config_json,
+                                                const FileBytes& weights_h5,
                                                 const Blob& metadata_json, const std::string& name,
                                                 const ImportOptions& options,
                                                 DiagnosticSink& sink) {
@@ -52,19 +58,32 @@ Result<std::unique_ptr<ec::Graph>> import_parts(const Blob& config_json, const B
       .run(read_layer(config), Weights::of_archive(std::move(file)), std::move(version));
 }
 
-Result<std::unique_ptr<ec::Graph>> import_archive(const Blob& blob, const std::string& name,
+// Stored weights are read in parts. Their checksum takes all of their bytes: it is left to those
+// who need the weights.
+Result<FileBytes> weights_in(const zip::Archive& archive, const ImportOptions& options) {
+  const zip::Entry* entry = archive.find(kWeights);
+  if (entry == nullptr) return lacks(kWeights);
+  EC_TRY(std::optional<FileBytes> stored, archive.part(*entry));
+  if (!stored) {
+    EC_TRY(Blob unpacked, archive.read(*entry));
+    return FileBytes(std::move(unpacked));
+  }
+  if (!options.leave_weights || stored->in_memory()) EC_CHECK_OK(archive.verify(*entry));
+  return std::move(*stored);
+}
+
+Result<std::unique_ptr<ec::Graph>> import_archive(const FileBytes& bytes, const std::string& name,
                                                   const ImportOptions& options,
                                                   DiagnosticSink& sink) {
-  EC_TRY(const zip::Archive archive, zip::Archive::open(blob));
+  EC_TRY(const zip::Archive archive, zip::Archive::open(bytes));
   const auto read = [&](std::string_view entry, bool needed) -> Result<Blob> {
     const zip::Entry* found = archive.find(entry);
     if (found != nullptr) return archive.read(*found);
     if (!needed) return Blob();
-    return Error(Code::CorruptFile, "the archive has no " + std::string(entry))
-        .hint("save the model again with model.save(\"model.keras\")");
+    return lacks(entry);
   };
   EC_TRY(const Blob config, read(kConfig, true));
-  EC_TRY(const Blob weights, read(kWeights, true));
+  EC_TRY(const FileBytes weights, weights_in(archive, options));
   EC_TRY(const Blob metadata, read(kMetadata, false));
   return import_parts(config, weights, metadata, name, options, sink);
 }
@@ -89,7 +108,7 @@ std::optional<DetectedFormat> explain_weights(const ModelSource& source) {
 }
 
 std::optional<DetectedFormat> explain_h5(const ModelSource& source) {
-  auto opened = hdf5::File::open(source.bytes());
+  auto opened = hdf5::File::open(source.content());
   if (!opened.ok())
     return DetectedFormat{"an HDF5 file that cannot be read (" + opened.error().message() + ")",
                           opened.error().diagnostic().hint};
@@ -106,9 +125,11 @@ std::optional<DetectedFormat> explain_h5(const ModelSource& source) {
                         "give a model that was saved with model.save(\"model.keras\")"};
 }
 
-bool is_h5(const Blob& bytes) { return text_of(bytes).starts_with(hdf5::kSignature); }
+bool is_h5(const FileBytes& bytes) {
+  return text_of_bytes(bytes.span()).starts_with(hdf5::kSignature);
+}
 
-bool has_model(const Blob& bytes) {
+bool has_model(const FileBytes& bytes) {
   auto opened = hdf5::File::open(bytes);
   if (!opened.ok()) return false;  // explain() tells what is wrong
   const auto config = opened->attribute(opened->root(), "model_config");
@@ -122,20 +143,20 @@ class KerasFrontend : public Frontend {
   int probe(const ModelSource& source) const override {
     if (source.is_directory())
       return source.has_member(kConfig) && source.has_member(kWeights) ? 95 : 0;
-    if (is_h5(source.bytes())) return has_model(source.bytes()) ? 95 : 0;
-    if (has_archive_names(text_of(source.bytes()))) return 95;
+    if (is_h5(source.content())) return has_model(source.content()) ? 95 : 0;
+    if (has_archive_names(text_of_bytes(source.outline()))) return 95;
     return source.extension() == ".keras" ? 20 : 0;
   }
 
   std::optional<DetectedFormat> explain(const ModelSource& source) const override {
-    if (!source.is_directory() && is_h5(source.bytes())) return explain_h5(source);
+    if (!source.is_directory() && is_h5(source.content())) return explain_h5(source);
     return std::nullopt;
   }
 
  private:
   Result<std::unique_ptr<ec::Graph>> read(const ModelSource& source, const ImportOptions& options,
                                           DiagnosticSink& sink) const override {
-    if (!source.is_directory()) return import_keras(source.bytes(), source.name(), options, sink);
+    if (!source.is_directory()) return import_keras(source.content(), source.name(), options, sink);
     auto imported = [&]() -> Result<std::unique_ptr<ec::Graph>> {
       EC_TRY(const Blob config, source.member(kConfig));
       EC_TRY(const Blob weights, source.member(kWeights));
@@ -161,7 +182,7 @@ const Frontend& keras_frontend() {
   return kFrontend;
 }
 
-Result<std::unique_ptr<Graph>> import_keras(const Blob& file, const std::string& name,
+Result<std::unique_ptr<Graph>> import_keras(const FileBytes& file, const std::string& name,
                                             const ImportOptions& options, DiagnosticSink& sink) {
   auto imported = keras::is_h5(file) ? keras::import_h5(file, name, options, sink)
                                      : keras::import_archive(file, name, options, sink);

@@ -8,7 +8,7 @@ namespace ec {
 const Frontend& keras_frontend();
 
 // Reads a model from bytes, as the front end does; for tests and fuzzing.
-Result<std::unique_ptr<Graph>> import_keras(const Blob& file, const std::string& name,
+Result<std::unique_ptr<Graph>> import_keras(const FileBytes& file, const std::string& name,
                                             const ImportOptions& options, DiagnosticSink& sink);
 
 }  // namespace ec

@@ -207,8 +207,8 @@ class OnnxFrontend : public Frontend {
   std::string_view name() const override { return "onnx"; }
 
   int probe(const ModelSource& source) const override {
-    const std::string_view text(reinterpret_cast<const char*>(source.bytes().bytes().data()),
-                                source.bytes().size());
+    const std::span<const std::byte> bytes = source.outline();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (onnx::looks_like_model(text)) return 90;
     return source.extension() == ".onnx" ? 20 : 0;
   }
@@ -216,7 +216,8 @@ class OnnxFrontend : public Frontend {
  private:
   Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
                                       DiagnosticSink& sink) const override {
-    return import_onnx(source.bytes(), source.path(), options, sink);
+    EC_TRY(const Blob bytes, source.bytes());
+    return import_onnx(bytes, source.path(), options, sink);
   }
 };
 

@@ -6,7 +6,6 @@
 #include "formats/tensorflow/tensor_data.h"
 #include "frontend/tensorflow/types.h"
 #include "support/strings.h"
-#include "support/weight_memory.h"
 
 namespace ec::tf {
 namespace {
@@ -107,27 +106,15 @@ Result<std::vector<Restored>> restored_variables(const FunctionBody& body) {
   return found;
 }
 
-// Kernels of convolutions, which have three dimensions or more, get another order and are gone when
-// the model is read. They share no memory with what stays.
-struct VariableMemory {
-  explicit VariableMemory(const ModelSource& source)
-      : passing(static_cast<size_t>(source.size_bytes()) / 2), staying(passing) {}
-  WeightMemory passing, staying;
-};
-
-Result<Blob> read_range(const InputFile& file, const Checkpoint::Range& range,
-                        VariableMemory& memory) {
+Result<Blob> read_range(const FileBytes& file, const Checkpoint::Range& range) {
   if (range.offset > file.size() || range.size > file.size() - range.offset)
     return Error(Code::BadTensorData, "a value ends at byte " + std::to_string(range.offset) +
                                           " + " + std::to_string(range.size) + ", the file '" +
                                           range.name + "' has " + std::to_string(file.size()))
         .hint("the data file is cut off or belongs to another model");
   if (range.size == 0) return Blob();
-  const WeightMemory::Place place =
-      (range.rank > 2 ? memory.passing : memory.staying).take(range.size);
-  if (place.bytes.empty()) return Error(Code::OutOfMemory, "no memory for a variable");
-  EC_CHECK_OK(file.read(range.offset, place.bytes));
-  return place.blob;
+  return range.is_weight ? file.later(range.offset, range.size)
+                         : file.range(range.offset, range.size);
 }
 
 }  // namespace
@@ -140,16 +127,16 @@ Result<std::unique_ptr<CheckpointVariables>> CheckpointVariables::open(const Mod
   const std::filesystem::path folder = "variables";
   if (!source.has_member(folder / "variables.index")) return variables;
   EC_TRY(const Blob index, source.member(folder / "variables.index"));
-  variables->shards_ = std::make_shared<std::map<std::string, InputFile>>();
-  const auto read = [shards = variables->shards_, &source, folder,
-                     memory = std::make_shared<VariableMemory>(source)](
-                        const Checkpoint::Range& range) -> Result<Blob> {
+  variables->shards_ = std::make_shared<std::map<std::string, FileBytes>>();
+  const auto read = [shards = variables->shards_, &source,
+                     folder](const Checkpoint::Range& range) -> Result<Blob> {
     auto known = shards->find(range.name);
     if (known == shards->end()) {
       EC_TRY(InputFile file, source.open_member(folder / range.name));
-      known = shards->emplace(range.name, std::move(file)).first;
+      EC_TRY(FileBytes bytes, FileBytes::open(std::move(file)));
+      known = shards->emplace(range.name, std::move(bytes)).first;
     }
-    return read_range(known->second, range, *memory);
+    return read_range(known->second, range);
   };
   EC_TRY(variables->checkpoint_, Checkpoint::open(index, "variables", read));
   EC_CHECK_OK(variables->find_by_objects(meta, library.main(), budget));
@@ -252,7 +239,10 @@ Result<VariableSource::Stored> CheckpointVariables::read(std::string_view node,
 
 Status CheckpointVariables::check_unchanged() const {
   if (shards_ != nullptr)
-    for (const auto& [name, file] : *shards_) EC_CHECK_OK(file.check_unchanged());
+    for (const auto& [name, shard] : *shards_) {
+      EC_CHECK_OK(shard.fault());
+      EC_CHECK_OK(shard.file()->check_unchanged());
+    }
   return {};
 }
 

@@ -30,7 +30,7 @@ class CheckpointVariables : public VariableSource {
 
   std::optional<Checkpoint> checkpoint_;
   std::map<std::string, std::string, std::less<>> by_objects_, by_restore_;  // node -> key
-  std::shared_ptr<std::map<std::string, InputFile>> shards_;
+  std::shared_ptr<std::map<std::string, FileBytes>> shards_;
 };
 
 }  // namespace ec::tf

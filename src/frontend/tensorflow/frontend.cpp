@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "formats/tensorflow/decode.h"
+#include "formats/tensorflow/graph_outline.h"
 #include "frontend/tensorflow/checkpoint_variables.h"
 #include "frontend/tensorflow/importer.h"
 #include "frontend/tensorflow/interface.h"
 #include "frontend/tensorflow/tensorflow.h"
+#include "frontend/zip_names.h"
 #include "support/strings.h"
 
 namespace ec {
@@ -16,13 +18,9 @@ using namespace tf;
 constexpr const char* kModelFile = "saved_model.pb";
 constexpr std::string_view kDefaultSignature = "serving_default", kInit = "__saved_model_init_op";
 
-std::string_view text_of(const Blob& blob) {
-  return {reinterpret_cast<const char*>(blob.bytes().data()), blob.size()};
-}
-
 // What a graph needs to be imported, whichever file it comes from.
 struct Job {
-  Blob file;
+  FileBytes file;
   size_t model_bytes = 0;
   std::string path, name;
   FunctionLibrary* library = nullptr;
@@ -138,7 +136,8 @@ Result<std::unique_ptr<Graph>> import_saved_model(const ModelSource& source,
   EC_TRY(const InputFile opened, source.open_member(kModelFile));
   EC_TRY(const Blob file, read_file(opened));
   wire::Budget budget = wire::Budget::for_file(file.size());
-  EC_TRY(const std::vector<MetaGraph> graphs, decode_saved_model(text_of(file), budget));
+  EC_TRY(const std::vector<MetaGraph> graphs,
+         decode_saved_model(text_of_bytes(file.bytes()), budget));
   EC_TRY(const MetaGraph* meta, choose_meta_graph(graphs));
   EC_TRY(const Signature* signature, choose_signature(*meta, options.part.signature));
   EC_TRY(GraphDef graph, decode_graph(meta->graph, budget));
@@ -161,14 +160,15 @@ Result<std::unique_ptr<Graph>> import_saved_model(const ModelSource& source,
 
 // --- GraphDef -----------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Graph>> import_graph(const Blob& file, const std::string& path,
+Result<std::unique_ptr<Graph>> import_graph(const FileBytes& file, const std::string& path,
                                             const std::string& name, const ImportOptions& options,
                                             DiagnosticSink& sink) {
   if (!options.part.signature.empty())
     return Error(Code::Usage, "a frozen graph has no signatures")
         .hint("choose nodes with --graph-input and --graph-output");
+  EC_CHECK_OK(read_graph_outline(file));
   wire::Budget budget = wire::Budget::for_file(file.size());
-  EC_TRY(GraphDef graph, decode_graph(text_of(file), budget));
+  EC_TRY(GraphDef graph, decode_graph(text_of_bytes(file.span()), budget));
   EC_TRY(FunctionLibrary library, FunctionLibrary::make(std::move(graph), budget));
   EC_TRY(const Interface interface, interface_of_graph(library.main(), options, sink));
   const Job job{file, file.size(), path, name, &library, nullptr, options.kept};
@@ -185,7 +185,7 @@ class TensorflowFrontend : public Frontend {
 
   int probe(const ModelSource& source) const override {
     if (source.is_directory()) return source.has_member(kModelFile) ? 95 : 0;
-    if (looks_like_graph(text_of(source.bytes()).substr(0, 4096))) return 80;
+    if (looks_like_graph(text_of_bytes(source.outline()).substr(0, 4096))) return 80;
     return source.extension() == ".pb" ? 20 : 0;
   }
 
@@ -206,7 +206,7 @@ class TensorflowFrontend : public Frontend {
                                       DiagnosticSink& sink) const override {
     if (source.is_directory())
       return reported(import_saved_model(source, options, sink), source.name(), sink);
-    return reported(import_graph(source.bytes(), source.name(), source.stem(), options, sink),
+    return reported(import_graph(source.content(), source.name(), source.stem(), options, sink),
                     source.name(), sink);
   }
 };

@@ -53,15 +53,14 @@ std::string_view missing_hint(std::string_view op) {
 
 }  // namespace
 
-Importer::Importer(Blob file, size_t model_bytes, std::string path, FunctionLibrary& library,
+Importer::Importer(FileBytes file, size_t model_bytes, std::string path, FunctionLibrary& library,
                    VariableSource* variables, DiagnosticSink& sink, KeptOperations* keeping)
-    : file_(std::move(file)),
-      path_(std::move(path)),
+    : path_(std::move(path)),
       library_(library),
       variable_source_(variables),
       sink_(sink),
       keeping_(keeping),
-      tensors_(file_),
+      tensors_(std::move(file)),
       turned_room_(max_turned_bytes(model_bytes)),
       weight_memory_(model_bytes),
       max_operations_(max_operations(model_bytes)) {}

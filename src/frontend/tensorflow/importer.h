@@ -87,7 +87,7 @@ struct Frame {
 class Importer {
  public:
   // `file` holds what the library's messages point into; `model_bytes` bounds what it may become.
-  Importer(Blob file, size_t model_bytes, std::string path, FunctionLibrary& library,
+  Importer(FileBytes file, size_t model_bytes, std::string path, FunctionLibrary& library,
            VariableSource* variables, DiagnosticSink& sink, KeptOperations* keeping = nullptr);
 
   // The graph with the interface's inputs and outputs. Variables in `states` keep what a run
@@ -100,7 +100,6 @@ class Importer {
 
   FunctionLibrary& library() { return library_; }
   TensorReader& tensors() { return tensors_; }
-  Blob file() const { return file_; }
 
   // --- calls
   // The results of a function in the site's graph; empty when its problems were reported.
@@ -170,7 +169,6 @@ class Importer {
   void add_outputs(Frame& frame, const Interface& interface);
   void report_missing();
 
-  const Blob file_;
   const std::string path_;
   FunctionLibrary& library_;
   VariableSource* variable_source_;

@@ -157,20 +157,21 @@ class TfliteFrontend : public Frontend {
   std::string_view name() const override { return "tflite"; }
 
   std::optional<DetectedFormat> explain(const ModelSource& source) const override {
-    const auto bytes = source.bytes().bytes();
+    const auto bytes = source.outline();
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.size() < 8 || text.substr(4, 4) != "TFL3") return std::nullopt;
     return DetectedFormat{"a TFLite model", "copy or convert the file again: it is cut off"};
   }
   int probe(const ModelSource& source) const override {
-    if (tflite::ModelFile::looks_like(source.bytes().bytes())) return 95;
+    if (tflite::ModelFile::looks_like(source.outline())) return 95;
     return source.extension() == ".tflite" ? 20 : 0;
   }
 
  private:
   Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
                                       DiagnosticSink& sink) const override {
-    return import_tflite(source.bytes(), source.path(), options, sink);
+    EC_TRY(const Blob bytes, source.bytes());
+    return import_tflite(bytes, source.path(), options, sink);
   }
 };
 

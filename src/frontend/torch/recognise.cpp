@@ -17,7 +17,7 @@ bool has_torch_export_names(const ZipNames& zip) {
 }
 
 std::optional<DetectedFormat> explain_archive(const ModelSource& source) {
-  const ZipNames zip(text_of_bytes(source.bytes().bytes()));
+  const ZipNames zip(text_of_bytes(source.outline()));
   if (has_torch_export_names(zip))
     return DetectedFormat{
         "a torch.export archive (.pt2)",
@@ -30,7 +30,9 @@ std::optional<DetectedFormat> explain_archive(const ModelSource& source) {
         "a TorchScript archive of PyTorch 1.0 to 1.3",
         "load and save it again: torch.jit.save(torch.jit.load(\"old.pt\"), \"new.pt\") in "
         "PyTorch 1.4 or later"};
-  if (zip.any_ends("data.pkl")) return describe_checkpoint(source.bytes().bytes(), source.name());
+  if (zip.any_ends("data.pkl"))
+    if (const Result<Blob> whole = source.bytes(); whole.ok())
+      return describe_checkpoint(whole->bytes(), source.name());
   return std::nullopt;
 }
 
@@ -49,7 +51,7 @@ bool is_torchscript(std::span<const std::byte> content) {
 }
 
 std::optional<DetectedFormat> explain_torch_file(const ModelSource& source) {
-  const std::string_view text = text_of_bytes(source.bytes().bytes());
+  const std::string_view text = text_of_bytes(source.outline());
   if (text.starts_with(kZipStart)) return explain_archive(source);
   if (text.starts_with(kLegacyCheckpoint)) return describe_legacy_checkpoint(source.name());
   // Before 0.2 a checkpoint was a tar archive that begins with this file.

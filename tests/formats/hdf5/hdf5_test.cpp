@@ -57,6 +57,23 @@ TEST_P(Hdf5Form, IsRead) {
   EXPECT_EQ(element<float>(*read(*file, "scalar"), 0), 2.5f);
 }
 
+// A file that is not in memory gives what the bytes give.
+TEST_P(Hdf5Form, IsReadInParts) {
+  auto input = InputFile::open(std::string(EC_HDF5_FILES) + "/" + GetParam());
+  ASSERT_TRUE(input.ok());
+  const auto parts = FileBytes::open(std::move(*input));
+  ASSERT_TRUE(parts.ok());
+  const auto file = File::open(*parts), whole = File::open(blob(content(GetParam())));
+  ASSERT_TRUE(file.ok() && whole.ok());
+  for (const char* name : {"floats", "ints", "flags", "half"}) {
+    const std::string path = std::string("group/inner/") + name;
+    const auto got = read(*file, path), expected = read(*whole, path);
+    ASSERT_TRUE(got.ok() && expected.ok()) << path;
+    EXPECT_TRUE(got->data == expected->data) << path;
+  }
+  EXPECT_EQ(element<float>(*read(*file, "scalar"), 0), 2.5f);
+}
+
 TEST_P(Hdf5Form, HasAttributes) {
   const auto file = File::open(blob(content(GetParam())));
   ASSERT_TRUE(file.ok());

@@ -324,14 +324,15 @@ class TorchExportFrontend : public Frontend {
   std::string_view name() const override { return "torch.export"; }
 
   int probe(const ModelSource& source) const override {
-    if (is_torch_export(source.bytes().bytes())) return 95;
+    if (is_torch_export(source.outline())) return 95;
     return source.extension() == ".pt2" ? 20 : 0;
   }
 
  private:
   Result<std::unique_ptr<Graph>> read(const ModelSource& source, const ImportOptions& options,
                                       DiagnosticSink& sink) const override {
-    return import_torch_export(source.bytes(), source.path(), options, sink);
+    EC_TRY(const Blob bytes, source.bytes());
+    return import_torch_export(bytes, source.path(), options, sink);
   }
 };
 

@@ -335,14 +335,15 @@ class TorchScriptFrontend : public Frontend {
     return explain_torch_file(source);
   }
   int probe(const ModelSource& source) const override {
-    if (is_torchscript(source.bytes().bytes())) return 95;
+    if (is_torchscript(source.outline())) return 95;
     return source.extension() == ".pt" || source.extension() == ".pth" ? 20 : 0;
   }
 
  private:
   Result<std::unique_ptr<ec::Graph>> read(const ModelSource& source, const ImportOptions& options,
                                           DiagnosticSink& sink) const override {
-    return import_torchscript(source.bytes(), source.path(), options, sink);
+    EC_TRY(const Blob bytes, source.bytes());
+    return import_torchscript(bytes, source.path(), options, sink);
   }
 };
 
