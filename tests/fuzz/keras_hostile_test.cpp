@@ -2,41 +2,23 @@
 // objects that hold themselves), archives that unpack to far more than they are, and names that
 // lead outside. EC_MUTATIONS sets the number of HDF5 files.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <cstring>
 #include <random>
 #include <set>
-#include <sstream>
 
 #include "formats/hdf5/hdf5.h"
 #include "frontend/keras/keras.h"
 #include "frontend/torch/archive_builder.h"
-#include "fuzz/allocation_meter.h"
+#include "fuzz/mutation_cases.h"
 #include "ir/graph.h"
 
 namespace ec::keras {
 namespace {
 
+using fuzz::read_file;
 using torch::testing::blob_of;
-
-constexpr unsigned kSecondsPerFile = 60;
-constexpr size_t kSlackBytes = size_t{64} << 20;
-
-int mutation_count() {
-  const char* text = std::getenv("EC_MUTATIONS");
-  return text != nullptr ? std::atoi(text) : 1000;
-}
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_FALSE(text.str().empty()) << path;
-  return text.str();
-}
 
 // --- HDF5 ----------------------------------------------------------------------------------------
 
@@ -83,21 +65,19 @@ void lie(std::string& bytes, std::mt19937_64& random) {
 TEST(KerasHostile, NumbersOfHdf5MayLie) {
   std::vector<std::string> files;
   for (const char* name : {"plain", "latest", "chunks", "packed", "packed_latest", "links"})
-    files.push_back(content(std::string(EC_HDF5_FILES) + "/" + name + ".h5"));
+    files.push_back(read_file(std::string(EC_HDF5_FILES) + "/" + name + ".h5"));
   int whole = 0;
-  for (int i = 0; i < mutation_count(); ++i) {
+  for (int i = 0; i < fuzz::mutation_count(1000); ++i) {
     std::mt19937_64 random(static_cast<uint64_t>(i) * 7919 + 5);
     std::string bytes = files[static_cast<size_t>(i) % files.size()];
     for (size_t k = 0, count = 1 + random() % 3; k < count; ++k) lie(bytes, random);
-    ::alarm(kSecondsPerFile);
-    const fuzz::AllocationMeter meter;
+    const fuzz::LimitedCase limits;
     const auto file = hdf5::File::open(blob_of(bytes));
     if (file.ok() && read_all(*file) > 40) ++whole;
-    EXPECT_LE(meter.peak(), 2 * bytes.size() + kSlackBytes) << "case " << i;
-    ::alarm(0);
+    limits.expect_memory(bytes.size(), "case " + std::to_string(i));
   }
   // Most lies are far from the way to the others.
-  EXPECT_GT(whole, mutation_count() / 4);
+  EXPECT_GT(whole, fuzz::mutation_count(1000) / 4);
 }
 
 // --- archives ------------------------------------------------------------------------------------
@@ -131,15 +111,13 @@ std::string packed_zip(const torch::testing::Records& packed, uint32_t size) {
 }
 
 void expect_refused(const std::string& bytes, const std::string& label) {
-  ::alarm(kSecondsPerFile);
-  const fuzz::AllocationMeter meter;
+  const fuzz::LimitedCase limits;
   DiagnosticSink sink;
   const auto graph = import_keras(blob_of(bytes), label, {}, sink);
   ASSERT_FALSE(graph.ok()) << label;
   EXPECT_FALSE(graph.error().message().empty()) << label;
   EXPECT_NE(graph.error().code(), Code::Internal) << label;
-  EXPECT_LE(meter.peak(), 2 * bytes.size() + kSlackBytes) << label;
-  ::alarm(0);
+  limits.expect_memory(bytes.size(), label);
 }
 
 TEST(KerasHostile, ArchivesThatUnpackToMuchAreRefused) {
@@ -156,7 +134,7 @@ TEST(KerasHostile, ArchivesThatUnpackToMuchAreRefused) {
 }
 
 TEST(KerasHostile, NamesThatLeadOutsideAreNoParts) {
-  const std::string weights = content(std::string(EC_HDF5_FILES) + "/plain.h5");
+  const std::string weights = read_file(std::string(EC_HDF5_FILES) + "/plain.h5");
   for (const char* folder : {"../", "/tmp/", "a/../../", "..\\"}) {
     const std::string prefix = folder;
     expect_refused(torch::testing::zip(

@@ -3,30 +3,18 @@
 // 64 MB (constants may be unpacked). EC_MUTATIONS sets the number.
 #include <flatbuffers/flexbuffers.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <map>
 
 #include "formats/edgetpu/executable.h"
 #include "formats/edgetpu/package.h"
 #include "formats/tflite/model_file.h"
 #include "frontend/tflite/model_builder.h"
 #include "frontend/tflite/tflite.h"
-#include "fuzz/allocation_meter.h"
 #include "fuzz/flat_mutator.h"
+#include "fuzz/mutation_cases.h"
 #include "ir/graph.h"
 
 namespace ec::tflite::testing {
 namespace {
-
-constexpr unsigned kSecondsPerFile = 60;
-constexpr size_t kSlackBytes = size_t{64} << 20;
-
-int mutation_count() {
-  const char* text = std::getenv("EC_MUTATIONS");
-  return text != nullptr ? std::atoi(text) : 2000;
-}
 
 std::string text_of_blob(const Blob& blob) {
   return {reinterpret_cast<const char*>(blob.bytes().data()), blob.size()};
@@ -139,17 +127,9 @@ std::string outcome_of(const Blob& file, const std::string& label) {
   ImportOptions shown;
   shown.kept = &kept;
   DiagnosticSink seen;
-  const auto whole = import_tflite(file, "mutated.tflite", shown, seen);
-  EXPECT_TRUE(whole.ok() || seen.has_errors()) << label;
-  EXPECT_TRUE(whole.ok() || !graph.ok()) << label;
-  EXPECT_TRUE(!whole.ok() || verify(**whole).empty()) << label;
-  if (!graph.ok()) {
-    EXPECT_FALSE(graph.error().message().empty()) << label;
-    EXPECT_NE(graph.error().code(), Code::Internal) << label << ": " << graph.error().message();
-    EXPECT_TRUE(sink.has_errors()) << label;
-    return code_id(graph.error().code());
-  }
-  EXPECT_TRUE(verify(**graph).empty()) << label;
+  fuzz::expect_shown(import_tflite(file, "mutated.tflite", shown, seen), seen, graph, label);
+  std::string outcome = fuzz::outcome_of(graph, sink, label);
+  if (!graph.ok()) return outcome;
   DiagnosticSink faults;
   const auto opened = ModelFile::open(file, faults);
   EXPECT_TRUE(opened.ok()) << label;
@@ -163,7 +143,7 @@ std::string outcome_of(const Blob& file, const std::string& label) {
     }
     return "package read";
   }
-  return "imported";
+  return outcome;
 }
 
 TEST(EdgeTpuPackage, IsRead) {
@@ -193,20 +173,18 @@ TEST(TfliteMutations, AreImportedOrRefused) {
     const auto outcome = outcome_of(Blob::copy_of(std::span<const char>(seed)), "a sound file");
     EXPECT_TRUE(outcome == "imported" || outcome == "package read") << outcome;
   }
-  std::map<std::string, int> outcomes;
-  for (int i = 0; i < mutation_count(); ++i) {
+  fuzz::Outcomes outcomes;
+  for (int i = 0; i < fuzz::mutation_count(2000); ++i) {
     fuzz::FlatMutator mutator(static_cast<uint64_t>(i) * 7919 + 17);
     std::string what;
     const std::string bytes = mutator.mutate(seeds[static_cast<size_t>(i) % 3], what);
     const std::string label = "case " + std::to_string(i) + " (" + what + ")";
     const Blob file = Blob::copy_of(std::span<const char>(bytes));
-    ::alarm(kSecondsPerFile);
-    const fuzz::AllocationMeter meter;
+    const fuzz::LimitedCase limits;
     ++outcomes[outcome_of(file, label)];
-    EXPECT_LE(meter.peak(), 5 * bytes.size() + kSlackBytes) << label;
-    ::alarm(0);
+    limits.expect_memory(bytes.size(), label, 5);
   }
-  for (const auto& [outcome, count] : outcomes) std::printf("%8d %s\n", count, outcome.c_str());
+  fuzz::print(outcomes);
   // The mutations must reach deep into the importer, not bounce off the first byte.
   EXPECT_GT(outcomes.size(), 6u);
 }

@@ -3,31 +3,22 @@
 // the damage is inside the records (pickles, code, weights) with the archive around them sound.
 // EC_MUTATIONS sets the number.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <map>
-#include <sstream>
 
 #include "formats/torch/archive.h"
 #include "frontend/torch/archive_builder.h"
 #include "frontend/torch/script/script.h"
-#include "fuzz/allocation_meter.h"
 #include "fuzz/flat_mutator.h"
+#include "fuzz/mutation_cases.h"
 #include "ir/graph.h"
 
 namespace ec::torch::testing {
 namespace {
 
-constexpr unsigned kSecondsPerFile = 60;
 constexpr size_t kSlackBytes = size_t{256} << 20;
-
-int mutation_count() {
-  const char* text = std::getenv("EC_MUTATIONS");
-  return text != nullptr ? std::atoi(text) : 2000;
-}
 
 struct Seed {
   std::string bytes;
@@ -36,11 +27,8 @@ struct Seed {
 };
 
 Seed seed(const std::string& name, std::map<std::string, std::vector<int64_t>> shapes) {
-  std::ifstream file(std::string(EC_TORCH_MODELS) + "/" + name, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
   Seed made;
-  made.bytes = content.str();
+  made.bytes = fuzz::read_file(std::string(EC_TORCH_MODELS) + "/" + name);
   made.options.input_shapes = std::move(shapes);
   const auto archive = zip::Archive::open(blob_of(made.bytes));
   EXPECT_TRUE(archive.ok()) << name;
@@ -151,19 +139,8 @@ std::string outcome_of(const Blob& file, const ImportOptions& options, const std
   ImportOptions shown = options;
   shown.kept = &kept;
   DiagnosticSink seen;
-  const auto whole = import_torchscript(file, "mutated.pt", shown, seen);
-  EXPECT_TRUE(whole.ok() || seen.has_errors()) << label;
-  EXPECT_TRUE(whole.ok() || !graph.ok()) << label;
-  EXPECT_TRUE(!whole.ok() || verify(**whole).empty()) << label;
-  if (!graph.ok()) {
-    EXPECT_FALSE(graph.error().message().empty()) << label;
-    EXPECT_NE(graph.error().code(), Code::Internal) << label << ": " << graph.error().message();
-    EXPECT_TRUE(sink.has_errors()) << label;
-    return code_id(graph.error().code());
-  }
-  const auto faults = verify(**graph);
-  EXPECT_TRUE(faults.empty()) << label << ": " << faults.front().message;
-  return "imported";
+  fuzz::expect_shown(import_torchscript(file, "mutated.pt", shown, seen), seen, graph, label);
+  return fuzz::outcome_of(graph, sink, label);
 }
 
 TEST(TorchMutations, AreImportedOrRefused) {
@@ -176,19 +153,17 @@ TEST(TorchMutations, AreImportedOrRefused) {
   };
   for (const Seed& sound : seeds)
     EXPECT_EQ(outcome_of(blob_of(sound.bytes), sound.options, "a sound file"), "imported");
-  std::map<std::string, int> outcomes;
-  for (int i = 0; i < mutation_count(); ++i) {
+  fuzz::Outcomes outcomes;
+  for (int i = 0; i < fuzz::mutation_count(2000); ++i) {
     const Seed& from = seeds[static_cast<size_t>(i) % std::size(seeds)];
     std::string what;
     const std::string bytes = mutate(from, i, what);
     const std::string label = "case " + std::to_string(i) + " (" + what + ")";
-    ::alarm(kSecondsPerFile);
-    const fuzz::AllocationMeter meter;
+    const fuzz::LimitedCase limits;
     ++outcomes[outcome_of(blob_of(bytes), from.options, label)];
-    EXPECT_LE(meter.peak(), 5 * bytes.size() + kSlackBytes) << label;
-    ::alarm(0);
+    limits.expect_memory(bytes.size(), label, 5, kSlackBytes);
   }
-  for (const auto& [outcome, count] : outcomes) std::printf("%8d %s\n", count, outcome.c_str());
+  fuzz::print(outcomes);
 }
 
 // An entry that unpacks to a hundred times the size of the file.
@@ -247,7 +222,7 @@ TEST(TorchMutations, HostilePicklesExecuteNothing) {
   EXPECT_NE(
       outcome_of(blob_of(archive(pickle(object("M", {{"training", deep}})), empty)), {}, "depth"),
       "imported");
-  EXPECT_FALSE(std::ifstream(mark).good());
+  EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
 }  // namespace
