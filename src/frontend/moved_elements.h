@@ -1,5 +1,5 @@
-// Padding and gathering as TensorFlow and TFLite define them. `Context` is what the converters of a
-// front end see; both have the same names for what is needed here.
+// Padding, gathering and choosing as TensorFlow and TFLite define them. `Context` is what the
+// converters of a front end see; both have the same names for what is needed here.
 #pragma once
 
 #include <cstdint>
@@ -105,6 +105,43 @@ Result<Tensor*> gathered_by_batch(Context& ctx, Tensor* x, int64_t axis, int64_t
   for (int64_t d = 0; d < count; ++d) back.push_back(batch + d);
   for (int64_t d = axis; d + 1 < rank; ++d) back.push_back(d + count);
   return ctx.transpose(y, back);
+}
+
+template <class Context>
+Status tile(Context& ctx) {
+  EC_TRY(Tensor * repeats, ctx.as_i64(1));
+  return ctx.finish(OpKind::Tile, {ctx.in(0), repeats});
+}
+
+template <class Context>
+Status gather_nd(Context& ctx) {
+  EC_TRY(Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
+  return ctx.finish(OpKind::GatherNd, {ctx.in(0), indices}, GatherNdAttrs{});
+}
+
+// scatter_nd(indices, updates, shape): zeros elsewhere. Updates with the same index add up.
+template <class Context>
+Status scatter_nd(Context& ctx) {
+  EC_TRY(Tensor * shape, ctx.as_i64(2));
+  EC_TRY(Tensor * zeros, ctx.add(OpKind::Fill, {shape, ctx.scalar(ctx.dtype(1), 0.0)}));
+  EC_TRY(Tensor * indices, ctx.cast(ctx.in(0), DType::I64));
+  ScatterNdAttrs attrs;
+  attrs.reduction = Reduction::Add;
+  return ctx.finish(OpKind::ScatterNd, {zeros, indices, ctx.in(1)}, attrs);
+}
+
+// select(condition, x, y), where a list as condition chooses whole entries of the first dimension.
+template <class Context>
+Status select(Context& ctx) {
+  Tensor* condition = ctx.in(0);
+  EC_TRY(const size_t rank, ctx.rank(0));
+  EC_TRY(const size_t value_rank, ctx.rank(1));
+  if (rank == 1 && value_rank > 1) {
+    std::vector<int64_t> axes(value_rank - 1);
+    std::iota(axes.begin(), axes.end(), 1);
+    EC_TRY(condition, ctx.unsqueeze(condition, axes));
+  }
+  return ctx.finish(OpKind::Where, {condition, ctx.in(1), ctx.in(2)});
 }
 
 }  // namespace ec

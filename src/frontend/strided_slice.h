@@ -8,6 +8,7 @@
 
 #include "frontend/known_values.h"
 #include "ops/attrs.h"
+#include "support/checked.h"
 #include "support/result.h"
 
 namespace ec {
@@ -179,5 +180,26 @@ class StridedSlice {
   const SliceMasks masks_;
   std::vector<Entry> entries_;
 };
+
+// slice(x, begin, size): a size of -1 means up to the end.
+template <class Context>
+Result<Tensor*> slice_of_sizes(Context& ctx) {
+  const auto begin = known_ints(ctx.in(1)), size = known_ints(ctx.in(2));
+  if (begin && size) {
+    if (begin->size() != size->size())
+      return ctx.fail(Code::ShapeMismatch, "begin and size have different lengths");
+    std::vector<int64_t> ends;
+    for (size_t i = 0; i < begin->size(); ++i)
+      ends.push_back((*size)[i] < 0 ? INT64_MAX
+                                    : checked_add((*begin)[i], (*size)[i]).value_or(INT64_MAX));
+    return ctx.add(OpKind::Slice, {ctx.in(0), ctx.ints(*begin), ctx.ints(ends)});
+  }
+  EC_TRY(Tensor * starts, ctx.as_i64(1));
+  EC_TRY(Tensor * sizes, ctx.as_i64(2));
+  EC_TRY(Tensor * sums, ctx.add(OpKind::Add, {starts, sizes}));
+  EC_TRY(Tensor * open, ctx.add(OpKind::Less, {sizes, ctx.scalar(DType::I64, 0.0)}));
+  EC_TRY(Tensor * ends, ctx.add(OpKind::Where, {open, ctx.ints({INT64_MAX}), sums}));
+  return ctx.add(OpKind::Slice, {ctx.in(0), starts, ends});
+}
 
 }  // namespace ec

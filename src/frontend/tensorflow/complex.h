@@ -1,11 +1,10 @@
 // Complex numbers: pairs along a last dimension (ADR 14).
 #pragma once
 
+#include "frontend/complex_product.h"
 #include "frontend/tensorflow/op_context.h"
 
 namespace ec::tf {
-
-enum class ComplexPart : int64_t { Real = 0, Imaginary = 1 };
 
 // One part of complex numbers.
 Result<ec::Tensor*> complex_part(OpContext& ctx, ec::Tensor* x, ComplexPart part);

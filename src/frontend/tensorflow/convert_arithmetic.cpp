@@ -1,4 +1,5 @@
 // Arithmetic, comparisons and logic, element by element.
+#include "frontend/moved_elements.h"
 #include "frontend/tensorflow/complex.h"
 #include "frontend/tensorflow/table.h"
 
@@ -94,19 +95,6 @@ Status shift(OpContext& ctx) {
   BitShiftAttrs attrs;
   attrs.left = kLeft;
   return ctx.finish(OpKind::BitShift, {ctx.in(0), ctx.in(1)}, attrs);
-}
-
-// A list as condition chooses whole entries of the first dimension.
-Status select(OpContext& ctx) {
-  ec::Tensor* condition = ctx.in(0);
-  EC_TRY(const size_t rank, ctx.rank(0));
-  EC_TRY(const size_t value_rank, ctx.rank(1));
-  if (rank == 1 && value_rank > 1) {
-    std::vector<int64_t> axes;
-    for (size_t d = 1; d < value_rank; ++d) axes.push_back(static_cast<int64_t>(d));
-    EC_TRY(condition, ctx.unsqueeze(condition, axes));
-  }
-  return ctx.finish(OpKind::Where, {condition, ctx.in(1), ctx.in(2)});
 }
 
 Status log1p(OpContext& ctx) {

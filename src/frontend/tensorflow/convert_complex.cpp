@@ -24,21 +24,7 @@ Status complex_mul(OpContext& ctx) {
     EC_TRY(ec::Tensor * y, ctx.add(OpKind::Mul, {ctx.in(1 - i), factor}));
     return ctx.set(0, y, true);
   }
-  ec::Tensor* parts[2][2];
-  for (size_t i = 0; i < 2; ++i) {
-    EC_TRY(parts[i][0], complex_part(ctx, ctx.in(i), ComplexPart::Real));
-    EC_TRY(parts[i][1], complex_part(ctx, ctx.in(i), ComplexPart::Imaginary));
-  }
-  const auto product = [&](size_t a, size_t b) {
-    return ctx.add(OpKind::Mul, {parts[0][a], parts[1][b]});
-  };
-  EC_TRY(ec::Tensor * rr, product(0, 0));
-  EC_TRY(ec::Tensor * ii, product(1, 1));
-  EC_TRY(ec::Tensor * ri, product(0, 1));
-  EC_TRY(ec::Tensor * ir, product(1, 0));
-  EC_TRY(ec::Tensor * real, ctx.add(OpKind::Sub, {rr, ii}));
-  EC_TRY(ec::Tensor * imaginary, ctx.add(OpKind::Add, {ri, ir}));
-  EC_TRY(ec::Tensor * y, complex_number(ctx, real, imaginary));
+  EC_TRY(ec::Tensor * y, complex_product(ctx));
   return ctx.set(0, y, true);
 }
 

@@ -122,11 +122,6 @@ Status unpack(OpContext& ctx) {
   return {};
 }
 
-Status tile(OpContext& ctx) {
-  EC_TRY(ec::Tensor * repeats, ctx.as_i64(1));
-  return ctx.finish(OpKind::Tile, {ctx.in(0), repeats});
-}
-
 // --- padding ------------------------------------------------------------------------------------
 
 Status pad(OpContext& ctx) {

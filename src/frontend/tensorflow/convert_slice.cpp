@@ -7,25 +7,8 @@
 namespace ec::tf {
 namespace {
 
-// slice(x, begin, size): -1 means up to the end.
 Status slice(OpContext& ctx) {
-  const auto begin = known_ints(ctx.in(1)), size = known_ints(ctx.in(2));
-  if (begin && size) {
-    if (begin->size() != size->size())
-      return ctx.fail(Code::ShapeMismatch, "begin and size have different lengths");
-    std::vector<int64_t> ends;
-    for (size_t i = 0; i < begin->size(); ++i)
-      ends.push_back((*size)[i] < 0 ? INT64_MAX
-                                    : checked_add((*begin)[i], (*size)[i]).value_or(INT64_MAX));
-    EC_TRY(ec::Tensor * y, ctx.add(OpKind::Slice, {ctx.in(0), ctx.ints(*begin), ctx.ints(ends)}));
-    return ctx.set(0, y, ctx.is_complex());
-  }
-  EC_TRY(ec::Tensor * starts, ctx.as_i64(1));
-  EC_TRY(ec::Tensor * sizes, ctx.as_i64(2));
-  EC_TRY(ec::Tensor * sums, ctx.add(OpKind::Add, {starts, sizes}));
-  EC_TRY(ec::Tensor * open, ctx.add(OpKind::Less, {sizes, ctx.scalar(DType::I64, 0.0)}));
-  EC_TRY(ec::Tensor * ends, ctx.add(OpKind::Where, {open, ctx.ints({INT64_MAX}), sums}));
-  EC_TRY(ec::Tensor * y, ctx.add(OpKind::Slice, {ctx.in(0), starts, ends}));
+  EC_TRY(ec::Tensor * y, slice_of_sizes(ctx));
   return ctx.set(0, y, ctx.is_complex());
 }
 

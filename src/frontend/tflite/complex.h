@@ -1,11 +1,10 @@
 // Complex numbers while operators are converted: pairs (real, imaginary) along the last dimension.
 #pragma once
 
+#include "frontend/complex_product.h"
 #include "frontend/tflite/op_context.h"
 
 namespace ec::tflite {
-
-enum class ComplexPart : int64_t { Real = 0, Imaginary = 1 };
 
 // [..., 2] to [...].
 Result<ec::Tensor*> complex_part(OpContext& ctx, ec::Tensor* x, ComplexPart part);

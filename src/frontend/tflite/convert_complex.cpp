@@ -59,21 +59,7 @@ Status complex_mul(OpContext& ctx) {
       return ctx.fail(Code::TypeMismatch, "complex numbers are multiplied with complex ones only");
   if (ctx.options<MulOptions>().fused_activation_function() != ActivationFunctionType::NONE)
     return ctx.fail(Code::BadAttribute, "complex numbers have no activation");
-  ec::Tensor* parts[2][2];
-  for (size_t i = 0; i < 2; ++i) {
-    EC_TRY(parts[i][0], complex_part(ctx, ctx.in(i), ComplexPart::Real));
-    EC_TRY(parts[i][1], complex_part(ctx, ctx.in(i), ComplexPart::Imaginary));
-  }
-  const auto product = [&](size_t a, size_t b) {
-    return ctx.add(OpKind::Mul, {parts[0][a], parts[1][b]});
-  };
-  EC_TRY(ec::Tensor * rr, product(0, 0));
-  EC_TRY(ec::Tensor * ii, product(1, 1));
-  EC_TRY(ec::Tensor * ri, product(0, 1));
-  EC_TRY(ec::Tensor * ir, product(1, 0));
-  EC_TRY(ec::Tensor * real, ctx.add(OpKind::Sub, {rr, ii}));
-  EC_TRY(ec::Tensor * imaginary, ctx.add(OpKind::Add, {ri, ir}));
-  EC_TRY(ec::Tensor * y, complex_number(ctx, real, imaginary));
+  EC_TRY(ec::Tensor * y, complex_product(ctx));
   return ctx.set(0, y);
 }
 

@@ -23,21 +23,6 @@ Status gather(OpContext& ctx) {
   return ctx.finish(OpKind::Gather, {ctx.in(0), ctx.in(1)}, attrs);
 }
 
-Status gather_nd(OpContext& ctx) {
-  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(1), DType::I64));
-  return ctx.finish(OpKind::GatherNd, {ctx.in(0), indices}, GatherNdAttrs{});
-}
-
-// Updates with the same index add up.
-Status scatter_nd(OpContext& ctx) {
-  EC_TRY(ec::Tensor * shape, ctx.as_i64(2));
-  EC_TRY(ec::Tensor * zeros, ctx.add(OpKind::Fill, {shape, ctx.scalar(ctx.dtype(1), 0.0)}));
-  EC_TRY(ec::Tensor * indices, ctx.cast(ctx.in(0), DType::I64));
-  ScatterNdAttrs attrs;
-  attrs.reduction = Reduction::Add;
-  return ctx.finish(OpKind::ScatterNd, {zeros, indices, ctx.in(1)}, attrs);
-}
-
 // embedding_lookup(ids, table): rows of the table; integer tables give real values.
 Status embedding_lookup(OpContext& ctx) {
   GatherAttrs attrs;

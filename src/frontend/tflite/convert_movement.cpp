@@ -101,11 +101,6 @@ Status unpack(OpContext& ctx) {
   return {};
 }
 
-Status tile(OpContext& ctx) {
-  EC_TRY(ec::Tensor * repeats, ctx.as_i64(1));
-  return ctx.finish(OpKind::Tile, {ctx.in(0), repeats});
-}
-
 // --- padding ------------------------------------------------------------------------------------
 
 // Zeros, or what the third input says; stored zero of a quantised tensor is its zero point.
