@@ -19,6 +19,8 @@ Result<const Frontend*> choose_frontend(std::span<const Frontend* const> fronten
     const int score = frontend->probe(source);
     if (score > best_score) best = frontend, best_score = score;
   }
+  // What could not be read looks like another format.
+  EC_CHECK_OK(source.content().fault());
   constexpr int kSure = 50;
   if (best_score >= kSure) return best;
   if (const auto format = describe_unreadable(frontends, source))
