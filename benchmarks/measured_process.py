@@ -20,7 +20,7 @@ def run_measured(command: list[str]) -> tuple[str, dict]:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            time.sleep(0.02)
+            time.sleep(0.005)
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         out.seek(0)

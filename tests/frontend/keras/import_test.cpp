@@ -79,6 +79,17 @@ TEST(KerasImport, NamesOperationsAfterLayers) {
   EXPECT_EQ((*graph)->inputs()[0]->type().text(), "f32[batch,8,8,3]");
 }
 
+// Kernels are in the graph's order alone: `inspect` counted those of convolutions twice.
+TEST(KerasImport, HoldsWeightsOnce) {
+  for (const char* name : {"cnn_k3.keras", "cnn_k2.h5", "lstm_k3.keras"}) {
+    DiagnosticSink sink;
+    const auto graph = import(name, sink);
+    ASSERT_TRUE(graph.ok()) << name;
+    for (const Tensor* tensor : (*graph)->tensors())
+      EXPECT_FALSE(tensor->is_constant() && (*graph)->is_unused(tensor)) << tensor->name();
+  }
+}
+
 TEST(KerasImport, KeepsTrainedRanges) {
   DiagnosticSink sink;
   const auto graph = import("qat_k2.h5", sink);
