@@ -127,8 +127,11 @@ Result<std::vector<int64_t>> pool_pads(OpEmitter& e, const WindowSpec& spec) {
     }
     const WindowDim dim = resolve_window(spec, d, in[d + 2]);
     const int64_t reach = (out[d + 2] - 1) * dim.stride + dim.extent();
+    const int64_t beyond = reach - in[d + 2] - dim.pad_begin;
+    // Rounding up gives no window that lies in the padding alone.
+    const bool too_many = dim.pad_end - beyond >= dim.stride;
     pads.push_back(dim.pad_begin);
-    pads.push_back(std::max(dim.pad_end, reach - in[d + 2] - dim.pad_begin));
+    pads.push_back(too_many ? std::max<int64_t>(beyond, 0) : std::max(dim.pad_end, beyond));
   }
   return pads;
 }
