@@ -160,6 +160,8 @@ bool is_open(const Operation* op) {
 std::optional<size_t> output_channel_axis(const Operation* op) {
   const auto rank = rank_of(op->output());
   if (!rank || *rank < 2) return std::nullopt;
+  // Products with a vector have no channels: the vector's only dimension is summed.
+  if (is_product(op) && (!rank_of(op->input(1)) || *rank_of(op->input(1)) < 2)) return std::nullopt;
   if (is_product(op) || channels_last(op)) return *rank - 1;
   return 1;
 }
