@@ -190,6 +190,9 @@ std::optional<int64_t> input_channels(const Operation* op) {
 std::optional<std::vector<double>> channel_values(const Tensor* constant, size_t rank, size_t axis,
                                                   int64_t channels) {
   if (!is_constant(constant) || !is_float(constant->dtype())) return std::nullopt;
+  // A file of some bytes may name any number of channels.
+  constexpr int64_t kMostChannels = int64_t{1} << 20;
+  if (channels > kMostChannels) return std::nullopt;
   const Shape& shape = *constant->shape();
   if (shape.rank() > rank) return std::nullopt;
   for (size_t i = 0; i < shape.rank(); ++i) {
