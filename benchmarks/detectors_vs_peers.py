@@ -39,6 +39,7 @@ OURS = {
     "ours": ["-q", "ptq"],
     "ours minmax": ["-q", "ptq", "--calibration-method", "minmax"],
     "ours int8 outputs": ["-q", "ptq", "--io-type", "int8"],
+    "ours for coral": ["-t", "coral", "-q", "ptq"],
     "ours int8, split outputs": ["-q", "ptq", "--io-type", "int8", "--split-outputs"],
     "ours a16w8": ["-q", "a16w8"],
     "ours dynamic": ["-q", "dynamic"],
@@ -47,7 +48,7 @@ OURS = {
 }
 PEERS = {"ORT MinMax": ("ort", "MinMax"), "ORT Percentile": ("ort", "Percentile"), "litert-quantizer": ("ai_edge", "static"),
          "TensorFlow converter": ("tensorflow", "int8 where it can")}
-USUAL = ["ours", "ours int8 outputs", *PEERS]
+USUAL = ["ours", "ours int8 outputs", "ours for coral", *PEERS]
 
 
 class Network:
@@ -70,7 +71,8 @@ class Network:
         return result
 
     def ours(self, options: list[str], output: pathlib.Path) -> dict:
-        out, took = run_measured([self.args.edgecompile, str(self.path), "-t", "tflite", "--input-shape", self.shape, "--keep-io-layout",
+        target = [] if "-t" in options else ["-t", "tflite"]
+        out, took = run_measured([self.args.edgecompile, str(self.path), *target, "--input-shape", self.shape, "--keep-io-layout",
                                   *options, "--calibration-data", str(self.samples), "-o", str(output), "--json", "--threads", "2"])
         report = json.loads(out)["result"]["quantization"]
         parts = {part["name"]: round(part["sqnr_db"], 1) for o in report["accuracy"]["outputs"] for part in o.get("parts") or [o]}

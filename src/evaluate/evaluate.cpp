@@ -366,7 +366,7 @@ class Evaluation {
     };
     report_.model.run_milliseconds = mean_ms(model_->run_seconds());
     if (reference_) report_.reference->run_milliseconds = mean_ms(reference_->run_seconds());
-    return task_.finish(report_);
+    return task_.finish(report_, sink_);
   }
 
   // The name of the class at an index of the scores.

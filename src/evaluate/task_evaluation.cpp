@@ -127,10 +127,14 @@ void TaskEvaluation::add_labelled(const tasks::detection::CocoPicture& picture,
   detector.precision.add(labelled(picture.objects), found, labelled(picture.crowds));
 }
 
-Status TaskEvaluation::finish(EvaluateReport& report) const {
+Status TaskEvaluation::finish(EvaluateReport& report, DiagnosticSink& sink) const {
   if (!scorer_) return {};
-  report.task = task_summary(scorer_->result());
-  if (!reference_) report.task.figures.clear();
+  const tasks::TaskResult result = scorer_->result();
+  report.task = task_summary(result);
+  if (reference_)
+    tasks::warn_of_few_answers(result, sink);
+  else
+    report.task.figures.clear();
   if (!boxes_) return {};
   report.unlabelled_pictures = static_cast<int64_t>(unknown_);
   if (report.unlabelled_pictures == report.samples)

@@ -40,7 +40,7 @@ class TaskEvaluation {
   Status add(const std::string& sample, const std::vector<RealOutput>& got,
              const std::vector<RealOutput>& expected);
   // Puts the figures into the report. BadCalibrationData: the labels name none of the samples.
-  Status finish(EvaluateReport& report) const;
+  Status finish(EvaluateReport& report, DiagnosticSink& sink) const;
 
  private:
   // A network beside labelled boxes.

@@ -66,6 +66,7 @@ struct TaskResult {
   std::string reason;  // why it was taken for that, or why nothing fits
   std::vector<Figure> figures;
   std::optional<double> agreement;  // empty where nothing could be compared
+  std::optional<int64_t> answers;   // that it was counted on, where single answers are counted
 };
 
 }  // namespace ec::tasks

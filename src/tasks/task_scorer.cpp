@@ -15,6 +15,9 @@
 namespace ec::tasks {
 namespace {
 
+// One answer more or less is then 5 % of all.
+constexpr int64_t kFewAnswers = 20;
+
 // One list of scores for each sample.
 std::optional<Recognised> recognise_classification(const Interface& interface, Tensors outputs,
                                                    const Request&) {
@@ -137,8 +140,10 @@ Status TaskScorer::add(Tensors expected, Tensors got) {
 }
 
 TaskResult TaskScorer::result() const {
-  TaskResult result{found_.task, found_.head, found_.reason, {}, agreement()};
-  if (found_.measure != nullptr) result.figures = found_.measure->figures();
+  TaskResult result{found_.task, found_.head, found_.reason, {}, agreement(), {}};
+  if (found_.measure == nullptr) return result;
+  result.figures = found_.measure->figures();
+  result.answers = found_.measure->answers();
   return result;
 }
 
@@ -164,6 +169,17 @@ std::optional<Difference> TaskScorer::difference(Tensors expected, Tensors got) 
 
 const detection::Head* TaskScorer::detection_head() const {
   return found_.measure != nullptr ? found_.measure->head() : nullptr;
+}
+
+void warn_of_few_answers(const TaskResult& result, DiagnosticSink& sink) {
+  if (!result.answers || *result.answers >= kFewAnswers) return;
+  const int64_t count = *result.answers;
+  sink.warn(Code::DoubtfulCalibration,
+            fmt::format("{}: the samples that judge hold {} answer{} of the original network, so "
+                        "that its agreement says little",
+                        task_name(result.task), count == 0 ? "no" : std::to_string(count),
+                        count == 1 ? "" : "s"),
+            {}, "give more samples that show what the network looks for");
 }
 
 }  // namespace ec::tasks

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "support/diagnostic.h"
 #include "support/result.h"
 #include "tasks/task.h"
 
@@ -21,6 +22,9 @@ class Measure {
   virtual void add(Tensors expected, Tensors got) = 0;
   virtual std::vector<Figure> figures() const = 0;
   virtual std::optional<double> agreement() const = 0;
+  // How many answers of the original network the agreement was counted on; empty where it is no
+  // count of single answers.
+  virtual std::optional<int64_t> answers() const { return std::nullopt; }
   // Of one sample; empty where the task has no such sums.
   virtual std::optional<Difference> difference(Tensors, Tensors) const { return std::nullopt; }
   // Of detectors; else null.
@@ -66,5 +70,8 @@ class TaskScorer {
   std::vector<std::vector<int64_t>> shapes_;  // at the first sample
   Recognised found_;
 };
+
+// A figure that a handful of answers decides says little about other data: DoubtfulCalibration.
+void warn_of_few_answers(const TaskResult& result, DiagnosticSink& sink);
 
 }  // namespace ec::tasks

@@ -78,10 +78,16 @@ class Tasks(Case):
         task = self.evaluated("blind.onnx", "--reference", "m.onnx")["task"]
         self.assertAlmostEqual(task["agreement"], 51 / 101)
         self.assertAlmostEqual(task["figures"]["map50"], 0.5)
-        self.assertEqual(task["figures"]["model_detections"], 4)
+        self.assertEqual((task["figures"]["model_detections"], task["figures"]["both_detections"]), (4, 4))
         text = self.good("evaluate", "blind.onnx", "--reference", "m.onnx", "--data", "data", "--resize", "stretch").out
         for part in ("detection: YOLOv8", "average precision at IoU 0.5", "0.5050", "detections of the reference"):
             self.assertIn(part, text)
+
+    def test_few_answers_are_told(self):
+        evaluate = ("evaluate", "m.onnx", "--reference", "m.onnx", "--data", "data", "--resize", "stretch")
+        self.assertIn("hold 8 answers of the original network", self.good(*evaluate).err)
+        self.assertIn("hold no answers", self.good(*evaluate, "--score-threshold", "0.999").err)
+        self.assertNotIn("answers of the original", self.good(*evaluate, "--task", "regression").err)
 
     def test_integers(self):
         self.good("m.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "data", "--resize", "stretch", "-o", "m.tflite")

@@ -28,6 +28,14 @@ TEST(AveragePrecision, OrderIsThatOfScores) {
   EXPECT_NEAR(ap.pooled()->ap50, 1.0 / 3, 1e-12);
 }
 
+TEST(AveragePrecision, ScoresThatFallKeepThePrecisionAndAreCounted) {
+  AveragePrecision ap;
+  ap.add(std::vector{at(0, 0.9f), at(100, 0.8f)}, std::vector{at(0, 0.3f), at(100, 0.2f)});
+  EXPECT_NEAR(ap.pooled()->ap50, 1, 1e-12);
+  EXPECT_EQ(ap.found_above(0.25f), 1);
+  EXPECT_EQ(ap.found_above(0.1f), 2);
+}
+
 TEST(AveragePrecision, OverlapDecides) {
   AveragePrecision ap;
   // 10x10 against 10x6.2 inside it: IoU 0.62, right at 0.5, 0.55 and 0.6.

@@ -169,10 +169,13 @@ class Search {
     return Error(Code::AccuracyNotMet,
                  fmt::format("{} does not hold: agreement{} {:.4f}, SQNR {:.1f} dB", asked,
                              agreement_name(), none.agreement, none.sqnr_db))
-        .note(fmt::format("with all {} layers raised that '{}' allows: agreement {:.4f}, SQNR "
-                          "{:.1f} dB{}",
-                          layers_.size(), given_.target.name, all.agreement, all.sqnr_db,
-                          all.meets(budget_) ? ", and answers are further off" : ""))
+        .note(
+            layers_.empty()
+                ? fmt::format("'{}' has no wider type for any of its layers", given_.target.name)
+                : fmt::format("with all {} layers raised that '{}' allows: agreement {:.4f}, SQNR "
+                              "{:.1f} dB{}",
+                              layers_.size(), given_.target.name, all.agreement, all.sqnr_db,
+                              all.meets(budget_) ? ", and answers are further off" : ""))
         .hint(given_.target.integers_only
                   ? "the target computes on 8-bit integers only; ask for less, or for another "
                     "target"

@@ -96,6 +96,7 @@ Status report(QuantizeContext& context) {
                                      context.calibration.needed, context.reference->meaning()},
                                     *request.samples, context.split.held_out, request.threads));
   accuracy.held_out = !context.split.overlap;
+  if (accuracy.task) tasks::warn_of_few_answers(*accuracy.task, context.sink);
   // Few samples suffice for shares; the runs of a deep network are bounded.
   const auto layers = static_cast<size_t>(context.report().integer_ops);
   if (request.high_effort || layers <= tuning::kMostLayersWithShares) {

@@ -51,6 +51,12 @@ void AveragePrecision::add(std::span<const Detection> truth, std::span<const Det
   }
 }
 
+int64_t AveragePrecision::found_above(float score) const {
+  return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return (entry.matched & 1u) != 0 && entry.score >= score;
+  });
+}
+
 // `sorted` is by falling score. Recalls are compared as whole numbers, so that 0.29 is 29 of 100.
 double AveragePrecision::average(const std::vector<Entry>& sorted, size_t overlap, int64_t truths) {
   const unsigned bit = 1u << overlap;

@@ -25,6 +25,8 @@ class AveragePrecision {
            std::span<const Detection> ignored = {});
 
   int64_t truths() const { return truths_; }
+  // How many of them were found at IoU 0.5 with at least this score.
+  int64_t found_above(float score) const;
   // Empty where there is nothing to find.
   std::optional<Precision> pooled() const;           // all classes together
   std::optional<Precision> mean_of_classes() const;  // of those that occur

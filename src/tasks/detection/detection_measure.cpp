@@ -40,6 +40,10 @@ class DetectionMeasure final : public Measure {
                        static_cast<double>(precision_.truths()), true});
     figures.push_back({"model_detections", "detections of the model " + above,
                        static_cast<double>(found_), true});
+    // Precision is of the order of the scores: it does not show that all of them fell below the
+    // threshold of the user.
+    figures.push_back({"both_detections", "detections of both " + above + " at IoU 0.5",
+                       static_cast<double>(precision_.found_above(threshold_)), true});
     figures.push_back({"score_threshold", "threshold of the scores", told_, false});
     return figures;
   }
@@ -48,6 +52,8 @@ class DetectionMeasure final : public Measure {
     const std::optional<Precision> all = precision_.pooled();
     return all ? std::optional(all->ap50) : std::nullopt;
   }
+
+  std::optional<int64_t> answers() const override { return precision_.truths(); }
 
   std::optional<Difference> difference(Tensors expected, Tensors got) const override {
     return difference_of_detections(*head_, expected, got);
