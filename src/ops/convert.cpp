@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/halves.h"
 #include "support/rounding.h"
 #include "support/small_float.h"
 
@@ -116,7 +117,11 @@ void load(const ConstView& view, std::span<C> out) {
           return v;
       });
     case DType::F16:
-      return load_each<C, uint16_t>(view, out, [](uint16_t v) { return half_to_float(v); });
+      if constexpr (std::is_same_v<C, float>)
+        return halves_to_floats({reinterpret_cast<const uint16_t*>(view.data), out.size()},
+                                out.data());
+      else
+        return load_each<C, uint16_t>(view, out, [](uint16_t v) { return half_to_float(v); });
     case DType::BF16:
       return load_each<C, uint16_t>(view, out, [](uint16_t v) { return bfloat16_to_float(v); });
     case DType::I8:
@@ -164,7 +169,10 @@ void store(const MutableView& view, std::span<const C> values) {
     case DType::F64:
       return store_each<double>(view, values, [](C v) { return static_cast<double>(v); });
     case DType::F16:
-      return store_each<uint16_t>(view, values, [](C v) { return float_to_half(to_narrow(v)); });
+      if constexpr (std::is_same_v<C, float>)
+        return floats_to_halves(values, reinterpret_cast<uint16_t*>(view.data));
+      else
+        return store_each<uint16_t>(view, values, [](C v) { return float_to_half(to_narrow(v)); });
     case DType::BF16:
       return store_each<uint16_t>(view, values,
                                   [](C v) { return float_to_bfloat16(to_narrow(v)); });

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <vector>
 
+#include "support/sha256_blocks.h"
+
 namespace ec {
-namespace {
+namespace sha256 {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-constexpr std::array<uint32_t, 64> kRound = {
+const std::array<uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -21,8 +23,7 @@ constexpr std::array<uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using State = std::array<uint32_t, 8>;
-constexpr size_t kBlock = 64;
+namespace {
 
 void add_block(State& state, const uint8_t* block) {
   std::array<uint32_t, 64> w{};
@@ -48,6 +49,18 @@ void add_block(State& state, const uint8_t* block) {
 
 }  // namespace
 
+void add_blocks_portable(State& state, const uint8_t* data, size_t count) {
+  for (size_t i = 0; i < count; ++i) add_block(state, data + i * kBlock);
+}
+
+void add_blocks(State& state, const uint8_t* data, size_t count) {
+  if (!add_blocks_by_instructions(state, data, count)) add_blocks_portable(state, data, count);
+}
+
+}  // namespace sha256
+
+using sha256::kBlock;
+
 Sha256::Sha256()
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
@@ -60,10 +73,12 @@ void Sha256::add(std::span<const std::byte> bytes) {
     done = std::min(kBlock - rest_.size(), bytes.size());
     rest_.insert(rest_.end(), data, data + done);
     if (rest_.size() < kBlock) return;
-    add_block(state_, rest_.data());
+    sha256::add_blocks(state_, rest_.data(), 1);
     rest_.clear();
   }
-  for (; done + kBlock <= bytes.size(); done += kBlock) add_block(state_, data + done);
+  const size_t blocks = (bytes.size() - done) / kBlock;
+  sha256::add_blocks(state_, data + done, blocks);
+  done += blocks * kBlock;
   rest_.insert(rest_.end(), data + done, data + bytes.size());
 }
 
@@ -73,7 +88,7 @@ std::string Sha256::hex() && {
   while (rest_.size() % kBlock != kBlock - 8) rest_.push_back(0);
   const uint64_t bits = length_ * 8;
   for (int shift = 56; shift >= 0; shift -= 8) rest_.push_back(static_cast<uint8_t>(bits >> shift));
-  for (size_t at = 0; at < rest_.size(); at += kBlock) add_block(state_, rest_.data() + at);
+  sha256::add_blocks(state_, rest_.data(), rest_.size() / kBlock);
   std::string text;
   for (const uint32_t word : state_)
     for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];

@@ -5,6 +5,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "support/halves.h"
 
 namespace ec {
 namespace {
@@ -26,6 +29,29 @@ TEST(SmallFloat, HalfRoundsTiesToEven) {
   EXPECT_EQ(float_to_half(0x1p-25f), 0x0000);             // tie between 0 and the least subnormal
   EXPECT_EQ(float_to_half(0x1.8p-25f), 0x0001);
   EXPECT_TRUE(std::isnan(half_to_float(float_to_half(NAN))));
+}
+
+// Bits of all kinds: subnormal, huge, infinite, NaN; in lengths that leave rests.
+TEST(SmallFloat, ManyHalvesAtOnceHaveTheBitsOfEach) {
+  std::vector<uint16_t> halves(65536 + 5);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i * 40503u);
+  std::vector<float> floats(halves.size());
+  halves_to_floats(halves, floats.data());
+  for (size_t i = 0; i < halves.size(); ++i)
+    ASSERT_EQ(std::bit_cast<uint32_t>(floats[i]),
+              std::bit_cast<uint32_t>(half_to_float(halves[i])));
+  uint32_t bits = 1;
+  for (float& value : floats) value = std::bit_cast<float>(bits = bits * 1664525u + 1013904223u);
+  for (size_t i = 0; i < floats.size(); i += 3)  // where halves have digits
+    floats[i] = std::ldexp(1.0f + static_cast<float>(i) * 0x1p-17f, static_cast<int>(i % 48) - 28);
+  floats_to_halves(floats, halves.data());
+  std::vector<float> rounded = floats;
+  round_to_halves(rounded);
+  for (size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(halves[i], float_to_half(floats[i])) << floats[i];
+    ASSERT_EQ(std::bit_cast<uint32_t>(rounded[i]),
+              std::bit_cast<uint32_t>(half_to_float(halves[i])));
+  }
 }
 
 TEST(SmallFloat, BFloat16RoundsTiesToEven) {

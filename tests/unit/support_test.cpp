@@ -6,6 +6,7 @@
 #include "support/diagnostic.h"
 #include "support/result.h"
 #include "support/sha256.h"
+#include "support/sha256_blocks.h"
 #include "support/strings.h"
 #include "support/threads.h"
 
@@ -47,6 +48,24 @@ TEST(Diagnostics, SinkKeepsFiftyErrorsAndCountsAll) {
   EXPECT_EQ(sink.error_count(), 60u);
   EXPECT_EQ(sink.diagnostics().size(), 50u);
   EXPECT_EQ(sink.first_error().message(), "0");
+}
+
+// Both forms: what a machine with instructions for it never takes otherwise.
+TEST(Sha256, PortableBlocksAreThoseOfTheInstructions) {
+  std::vector<uint8_t> data(5 * sha256::kBlock);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 37 + i / 7);
+  sha256::State portable{1, 2, 3, 4, 5, 6, 7, 0xfffffff8}, fast = portable;
+  sha256::add_blocks_portable(portable, data.data(), 5);
+  sha256::add_blocks(fast, data.data(), 5);
+  EXPECT_EQ(portable, fast);
+  // The block of "abc", from FIPS 180-4.
+  std::array<uint8_t, sha256::kBlock> block{'a', 'b', 'c', 0x80};
+  block.back() = 24;
+  sha256::State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  sha256::add_blocks_portable(state, block.data(), 1);
+  EXPECT_EQ(state[0], 0xba7816bfu);
+  EXPECT_EQ(state[7], 0xf20015adu);
 }
 
 TEST(Sha256, KnownDigests) {

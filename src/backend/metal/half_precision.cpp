@@ -9,6 +9,7 @@
 #include "ops/op_def.h"
 #include "passes/match.h"
 #include "passes/rewriter.h"
+#include "support/halves.h"
 #include "support/small_float.h"
 
 namespace ec::metal {
@@ -169,7 +170,7 @@ class HalfPrecision {
       const auto values = tensor->values<float>();
       Buffer bits = Buffer::allocate(values.size() * sizeof(uint16_t));
       if (!bits.ok()) return Error(Code::OutOfMemory, "not enough memory for the weights");
-      std::ranges::transform(values, reinterpret_cast<uint16_t*>(bits.data()), float_to_half);
+      floats_to_halves(values, reinterpret_cast<uint16_t*>(bits.data()));
       half = graph_.add_constant(tensor->name(), TensorType(DType::F16, *tensor->shape()),
                                  std::move(bits).to_blob());
       constants_.emplace(half, tensor->name());

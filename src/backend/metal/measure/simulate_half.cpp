@@ -5,7 +5,7 @@
 
 #include "ops/attrs.h"
 #include "passes/rewriter.h"
-#include "support/small_float.h"
+#include "support/halves.h"
 
 namespace ec::metal {
 namespace {
@@ -47,7 +47,7 @@ class Simulation {
     const auto halves = tensor->values<uint16_t>();
     Buffer values = Buffer::allocate(halves.size() * sizeof(float));
     if (!values.ok()) return Error(Code::OutOfMemory, "not enough memory for the weights");
-    std::ranges::transform(halves, reinterpret_cast<float*>(values.data()), half_to_float);
+    halves_to_floats(halves, reinterpret_cast<float*>(values.data()));
     Tensor* result = graph_.add_constant("", TensorType(DType::F32, *tensor->shape()),
                                          std::move(values).to_blob());
     singles_.emplace(tensor, result);

@@ -12,7 +12,7 @@
 #include "ops/op_def.h"
 #include "runtime/executor.h"
 #include "support/budget.h"
-#include "support/small_float.h"
+#include "support/halves.h"
 
 namespace ec::metal {
 namespace {
@@ -68,10 +68,6 @@ Result<std::vector<std::vector<Value>>> run_all(const Graph& graph, const Execut
   return results;
 }
 
-void round_to_half(const MutableView& value) {
-  for (float& element : value.as<float>()) element = half_to_float(float_to_half(element));
-}
-
 }  // namespace
 
 Trial::Trial(const Graph& graph, const ModelJob& job, std::span<const CoremlImageInput> images)
@@ -113,7 +109,7 @@ Result<Trial::Results> Trial::run_half(const Graph& written) const {
   EC_TRY(const std::unordered_set<const Tensor*> rounded, simulate_half(*graph));
   ExecutorOptions options;
   options.editor = [&](const Tensor& tensor, const MutableView& value) {
-    if (value.dtype == DType::F32 && rounded.contains(&tensor)) round_to_half(value);
+    if (value.dtype == DType::F32 && rounded.contains(&tensor)) round_to_halves(value.as<float>());
   };
   return run_all(*graph, options, samples_);
 }
