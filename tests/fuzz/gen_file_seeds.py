@@ -1,8 +1,8 @@
 """Writes the seeds of the readers other than ONNX, and the dictionaries of words that files hold.
 
-    gen_file_seeds.py build/bin/edgecompile [build/fuzz/tests/fuzz/fuzz_statistics]
+    gen_file_seeds.py build/bin/edgecompile [build/tests/fuzz/statistics_mutation_test]
 
-Models of other formats are made from the ONNX seeds by the program itself; statistics are written by their own fuzzer.
+Models of other formats are made from the ONNX seeds by the program itself; statistics are written by the test that damages them.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def main() -> None:
     dictionaries(program)
     if len(sys.argv) > 2:
         (SEEDS / "statistics").mkdir(exist_ok=True)
-        subprocess.run([sys.argv[2]], env={**os.environ, "EC_SEED": str(SEEDS / "statistics" / "ptq.json")}, check=True)
+        subprocess.run([sys.argv[2]], env={**os.environ, "EC_WRITE_SEED": str(SEEDS / "statistics" / "ptq.json")}, check=True)
 
 
 if __name__ == "__main__":

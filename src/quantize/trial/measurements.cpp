@@ -194,6 +194,7 @@ Json json_of(const tasks::TaskResult& result) {
             {"reason", result.reason},
             {"figures", figures}};
   if (result.agreement) json["agreement"] = *result.agreement;
+  if (result.answers) json["answers"] = *result.answers;
   return json;
 }
 tasks::TaskResult task_from(const Json& json) {
@@ -205,6 +206,8 @@ tasks::TaskResult task_from(const Json& json) {
     result.figures.push_back({figure.at(0), figure.at(1), figure.at(2), figure.at(3)});
   if (const auto agreement = json.find("agreement"); agreement != json.end())
     result.agreement = agreement->get<double>();
+  if (const auto answers = json.find("answers"); answers != json.end())
+    result.answers = answers->get<int64_t>();
   return result;
 }
 
