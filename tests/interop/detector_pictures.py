@@ -46,6 +46,22 @@ def words_on_photographs(count: int, width: int, height: int) -> list[np.ndarray
     return pictures
 
 
+def lines_of_words(count: int, width: int, height: int) -> list[np.ndarray]:
+    """One line of words for each picture, as recognisers of text get them; narrow lines leave the right side grey."""
+    choose = random.Random(13)
+    pictures = []
+    for _ in range(count):
+        ground, ink = choose.choice(((choose.randint(180, 255), choose.randint(0, 70)), (choose.randint(0, 70), choose.randint(185, 255))))
+        picture = Image.new("RGB", (width, height), (127, 127, 127))
+        text, font = " ".join(choose.choice(WORDS) for _ in range(choose.randint(1, 3))), ImageFont.load_default(choose.randint(24, 36))
+        right = min(width, int(font.getlength(text)) + 10)
+        draw = ImageDraw.Draw(picture)
+        draw.rectangle((0, 0, right, height), fill=(ground,) * 3)
+        draw.text((5, choose.randint(2, 10)), text, fill=(ink, choose.randint(min(ink, 200), 255) if ink > 100 else ink, ink), font=font)
+        pictures.append(np.asarray(picture, np.uint8))
+    return pictures
+
+
 def pages(count: int, width: int, height: int) -> list[np.ndarray]:
     """Pages of documents: titles, paragraphs in one or two columns, figures with captions, tables, headers and footers."""
     choose = random.Random(5)

@@ -29,6 +29,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 import comparison
 import detector_list
+import detector_pictures
 import labelled_images
 import program
 from detector_runs import LiteDetector, OnnxDetector, with_fixed_sizes
@@ -63,6 +64,11 @@ def detector_samples(detector: detector_list.Detector) -> np.ndarray:
     return np.concatenate(dataclasses.replace(detector, calibration=CALIBRATING, test=JUDGING).samples())
 
 
+def lines_of_text() -> np.ndarray:
+    pictures = np.stack(detector_pictures.lines_of_words(CALIBRATING + JUDGING, 320, 48)).astype(np.float32)
+    return np.ascontiguousarray((pictures / np.float32(127.5) - 1).transpose(0, 3, 1, 2))
+
+
 def networks(args) -> dict[str, Network]:
     data = labelled_images.DATA
     found = {name: Network(data / "cifar10" / "zoo" / f"{name}.onnx", cifar_samples) for name in ("mobilenetv2", "efficientnet", "vit")}
@@ -70,6 +76,9 @@ def networks(args) -> dict[str, Network]:
     sets = [(args.shapes, detector_list.shapes(args.shapes))] if args.shapes else []
     sets += [(args.packages, detector_list.PACKAGED)] if args.packages else []
     for folder, detectors in sets:
+        # Beside the detectors the recogniser of text that belongs to one of them.
+        if detectors is detector_list.PACKAGED:
+            found["text_recogniser"] = Network(folder / "rapidocr/models/PP-OCRv6_rec_small.onnx", lines_of_text)
         for name, detector in detectors.items():
             found[name] = Network(folder / detector.file, lambda d=detector: detector_samples(d))
     return found

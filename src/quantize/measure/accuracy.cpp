@@ -6,6 +6,7 @@
 
 #include "ops/op_def.h"
 #include "quantize/trial/measurements.h"
+#include "quantize/trial/rounded_run.h"
 #include "quantize/tuning.h"
 #include "runtime/executor.h"
 
@@ -318,26 +319,31 @@ Result<AccuracyReport> compare_runs(const Simulation& of, SampleSource& source,
   return report;
 }
 
-Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
+using Run = std::function<Result<std::vector<Value>>(const std::vector<Value>& sample)>;
+
+Result<std::vector<Value>> run_on(Executor& executor, const std::vector<Value>& sample) {
+  std::vector<ConstView> views;
+  for (const Value& value : sample) views.push_back(value.view());
+  return executor.run(views);
+}
+
+Result<AccuracyReport> compare_outputs(const Graph& exact, const Run& run_changed,
                                        SampleSource& source, std::span<const size_t> samples,
-                                       int threads, ReferenceOutputs& reference) {
+                                       const std::shared_ptr<kernels::ThreadPool>& pool,
+                                       ReferenceOutputs& reference) {
   OutputComparison comparison(exact, reference.meaning());
-  auto pool = std::make_shared<kernels::ThreadPool>(threads);
-  EC_TRY(const auto ours, executor_of(changed, {}, pool));
   std::unique_ptr<Executor> theirs;  // made where the reference lacks a sample
-  const auto run_exact = [&](std::span<const ConstView> views) -> Result<std::vector<Value>> {
+  const auto run_exact = [&](const std::vector<Value>& sample) -> Result<std::vector<Value>> {
     if (theirs == nullptr) {
       EC_TRY(theirs, executor_of(exact, {}, pool));
     }
-    return theirs->run(views);
+    return run_on(*theirs, sample);
   };
   for (const size_t index : samples) {
-    EC_TRY(const std::vector<Value> values, source.read(index));
-    std::vector<ConstView> views;
-    for (const Value& value : values) views.push_back(value.view());
-    EC_TRY(const std::vector<Value> got, ours->run(views));
+    EC_TRY(const std::vector<Value> sample, source.read(index));
+    EC_TRY(const std::vector<Value> got, run_changed(sample));
     EC_TRY(const std::vector<Value> expected,
-           reference.of(index, [&] { return run_exact(views); }));
+           reference.of(index, [&] { return run_exact(sample); }));
     comparison.see(expected, got);
   }
   AccuracyReport report;
@@ -346,23 +352,45 @@ Result<AccuracyReport> compare_outputs(const Graph& exact, const Graph& changed,
   return report;
 }
 
+// What was measured before is played back in place of a run.
+Result<AccuracyReport> measured(SampleSource& source, const Graph& exact,
+                                const std::function<Result<AccuracyReport>()>& measure) {
+  Measurements* measurements = source.measurements();
+  return measurements != nullptr ? measurements->accuracy(exact, measure) : measure();
+}
+
 }  // namespace
 
 Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSource& source,
                                         std::span<const size_t> samples, int threads) {
-  const auto measure = [&] { return compare_runs(simulation, source, samples, threads); };
-  Measurements* measurements = source.measurements();
-  return measurements != nullptr ? measurements->accuracy(simulation.graph, measure) : measure();
+  return measured(source, simulation.graph,
+                  [&] { return compare_runs(simulation, source, samples, threads); });
 }
 
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
                                        int threads, ReferenceOutputs& reference) {
-  const auto measure = [&] {
-    return compare_outputs(exact, changed, source, samples, threads, reference);
-  };
-  Measurements* measurements = source.measurements();
-  return measurements != nullptr ? measurements->accuracy(exact, measure) : measure();
+  return measured(source, exact, [&]() -> Result<AccuracyReport> {
+    const auto pool = std::make_shared<kernels::ThreadPool>(threads);
+    EC_TRY(const auto ours, executor_of(changed, {}, pool));
+    const Run run = [&](const std::vector<Value>& sample) { return run_on(*ours, sample); };
+    return compare_outputs(exact, run, source, samples, pool, reference);
+  });
+}
+
+Result<AccuracyReport> measure_rounded(const Graph& exact, const Plan& plan,
+                                       const Rounding& rounding, SampleSource& source,
+                                       std::span<const size_t> samples, int threads,
+                                       ReferenceOutputs& reference) {
+  return measured(source, exact, [&]() -> Result<AccuracyReport> {
+    const auto pool = std::make_shared<kernels::ThreadPool>(threads);
+    std::vector<JudgedTensor> outputs;
+    for (const Tensor* output : exact.outputs()) outputs.push_back({output, std::nullopt});
+    EC_TRY(const auto runner, RoundedRunner::create(exact, plan, std::move(outputs), pool));
+    EC_CHECK_OK(runner->use(RoundedGraph::create(exact, plan, rounding)));
+    const Run run = [&](const std::vector<Value>& sample) { return runner->run(sample, rounding); };
+    return compare_outputs(exact, run, source, samples, pool, reference);
+  });
 }
 
 }  // namespace ec::quantize

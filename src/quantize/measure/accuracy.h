@@ -15,6 +15,8 @@
 
 namespace ec::quantize {
 
+struct Rounding;
+
 // Errors of one tensor over all samples.
 struct ErrorStatistics {
   double signal = 0, noise = 0;  // sums of squares: of the float values, of the differences
@@ -122,5 +124,12 @@ Result<AccuracyReport> measure_accuracy(const Simulation& simulation, SampleSour
 Result<AccuracyReport> measure_outputs(const Graph& exact, const Graph& changed,
                                        SampleSource& source, std::span<const size_t> samples,
                                        int threads, ReferenceOutputs& reference);
+
+// The same of `exact` itself with what `rounding` names rounded: nothing is converted, and only
+// that is in the result.
+Result<AccuracyReport> measure_rounded(const Graph& exact, const Plan& plan,
+                                       const Rounding& rounding, SampleSource& source,
+                                       std::span<const size_t> samples, int threads,
+                                       ReferenceOutputs& reference);
 
 }  // namespace ec::quantize

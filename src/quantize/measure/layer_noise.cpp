@@ -1,6 +1,13 @@
 #include "quantize/measure/layer_noise.h"
 
+#include "support/progress.h"
+
 namespace ec::quantize {
+
+bool makes_noise(const Operation& op, const Plan& plan) {
+  const OpPlan& entry = plan.of(&op);
+  return entry.integer && !entry.rule.moves_data;
+}
 
 Result<std::vector<double>> layer_noise(const Graph& graph, const Plan& plan,
                                         const FormParams& params, const LayerWeights& weights,
@@ -10,10 +17,12 @@ Result<std::vector<double>> layer_noise(const Graph& graph, const Plan& plan,
   Rounding one;
   one.forms.resize(all.forms.size());
   one.weights.resize(all.weights.size(), nullptr);
-  for (const Operation* op : graph.topological()) {
-    const OpPlan& entry = plan.of(op);
-    // What only moves numbers adds no error of its own.
-    if (!entry.integer || entry.rule.moves_data) continue;
+  const auto operations = graph.topological();
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const Operation* op = operations[i];
+    report_progress("judging layers", static_cast<int64_t>(i + 1),
+                    static_cast<int64_t>(operations.size()));
+    if (!makes_noise(*op, plan)) continue;
     std::vector<FormId> forms;
     for (const Tensor* output : op->outputs()) {
       const FormId form = plan.stored_form(output);

@@ -7,6 +7,9 @@
 
 namespace ec::quantize {
 
+// Whether the operation rounds anything by itself: what only moves numbers does not.
+bool makes_noise(const Operation& op, const Plan& plan);
+
 // Noise at the outputs by operation id; zero where the operation rounds nothing.
 Result<std::vector<double>> layer_noise(const Graph& graph, const Plan& plan,
                                         const FormParams& params, const LayerWeights& weights,

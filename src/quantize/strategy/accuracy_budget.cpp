@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "ops/op_def.h"
 #include "quantize/convert/convert.h"
+#include "quantize/measure/layer_noise.h"
 #include "quantize/trial/rounded_run.h"
 #include "quantize/tuning.h"
 #include "quantize/weights/correct_bias.h"
+#include "support/progress.h"
 
 namespace ec::quantize {
 namespace {
@@ -17,6 +20,11 @@ namespace {
 struct Outcome {
   double agreement = 1, sqnr_db = 0;  // the worst of all outputs
   std::optional<double> loss = {};    // of the task, where it has sums of its own
+
+  explicit Outcome(const AccuracyReport& report)
+      : agreement(report.agreement().value_or(1)),
+        sqnr_db(report.worst_sqnr_db()),
+        loss(report.task_loss) {}
 
   bool meets(const AccuracyBudget& budget) const {
     return (!budget.max_drop || 1 - agreement <= *budget.max_drop) &&
@@ -32,34 +40,96 @@ struct Outcome {
     if (agreement != other.agreement) return agreement > other.agreement;
     return loss && other.loss ? *loss < *other.loss : sqnr_db > other.sqnr_db;
   }
+  // One that four digits cannot tell from 1 is told by its distance.
+  std::string text() const {
+    const double lost = 1 - agreement;
+    return fmt::format("agreement {}, SQNR {:.1f} dB",
+                       lost > 0 && lost < 5e-5 ? fmt::format("1 - {:.1g}", lost)
+                                               : fmt::format("{:.4f}", agreement),
+                       sqnr_db);
+  }
 };
+
+// The wider type of an operation. What a method chose already, the float softmax of precise outputs
+// among it, stays as it is.
+std::optional<Precision> wider(const BudgetCase& of, const Operation& op) {
+  if (of.options.chosen.contains(op.id())) return std::nullopt;
+  if (of.target.has_wide && of.target.describe(op, Width::Wide).integer) return Precision::Wide;
+  if (!of.target.integers_only) return Precision::Float;
+  return std::nullopt;
+}
+
+std::vector<uint32_t> layers_to_raise(const BudgetCase& of) {
+  std::vector<uint32_t> layers;
+  for (const Operation* op : of.graph.topological())
+    if (makes_noise(*op, of.plan) && wider(of, *op)) layers.push_back(op->id());
+  return layers;
+}
+
+PlanOptions with_raised(const BudgetCase& of, const std::vector<uint32_t>& layers) {
+  PlanOptions options = of.options;
+  for (const uint32_t id : layers)
+    options.chosen[id] = {*wider(of, *of.graph.operation(id)), "raised for accuracy"};
+  return options;
+}
+
+Result<FormParams> wide_parameters(const BudgetCase& of, const Plan& plan) {
+  Ranges ranges = of.run.ranges;
+  ranges.wide = of.run.extremes;
+  return assign_parameters(of.graph, plan, ranges);
+}
+
+std::string asked_text(const AccuracyBudget& budget) {
+  std::string asked;
+  if (budget.max_drop) asked = fmt::format("--max-drop {}", *budget.max_drop);
+  if (budget.min_sqnr)
+    asked += fmt::format("{}--min-sqnr {}", asked.empty() ? "" : ", ", *budget.min_sqnr);
+  return asked;
+}
+
+// What is counted, where that is not which class comes first.
+std::string task_text(const BudgetCase& of) {
+  if (of.meaning.task == nullptr || of.meaning.task->task() == tasks::Task::Classification)
+    return {};
+  return fmt::format(" ({})", tasks::task_name(of.meaning.task->task()));
+}
+
+std::string samples_text(const BudgetCase& of) {
+  return fmt::format("measured on the {} samples that judge{}", of.held_out.size(), task_text(of));
+}
 
 class Search {
  public:
-  Search(const BudgetSearch& given, const AccuracyBudget& budget)
-      : given_(given), budget_(budget), weights_(given.weights), reference_(given.meaning) {
-    for (const Operation* op : given.graph.topological())
-      if (given.noise[op->id()] > 0 && may_raise(*op)) layers_.push_back(op->id());
-    std::stable_sort(layers_.begin(), layers_.end(),
-                     [&](uint32_t a, uint32_t b) { return given.noise[a] > given.noise[b]; });
+  Search(const BudgetCase& of, const BudgetSearch& given, const AccuracyBudget& budget)
+      : of_(of),
+        given_(given),
+        budget_(budget),
+        layers_(layers_to_raise(of)),
+        weights_(given.weights),
+        reference_(of.meaning) {
     // Layers are judged in front of a final softmax, which has no noise of its own there.
-    for (const JudgedTensor& judged : judged_outputs(given.graph)) {
+    for (const JudgedTensor& judged : judged_outputs(of.graph)) {
       const Operation* made_by = judged.tensor->producer();
       if (!judged.softmax_axis || made_by == nullptr) continue;
       for (const Use& use : judged.tensor->uses())
-        if (use.op->kind() == OpKind::Softmax && may_raise(*use.op))
+        if (use.op->kind() == OpKind::Softmax && wider(of, *use.op))
           followed_by_[made_by->id()] = use.op->id();
     }
   }
 
   Result<BudgetResult> run() {
+    // Nothing raised, everything raised with up to three kinds of weights, halving, and the result.
+    most_tried_ = 5 + static_cast<int64_t>(std::bit_width(layers_.size()));
     EC_TRY(const Outcome none, try_first(0));
     if (none.meets(budget_)) return std::move(result_);
+    if (layers_.empty()) return not_met(none, none);
     const auto serves = [&](const Outcome& outcome) {
       return outcome.meets(budget_) && !outcome.costs_answers(none);
     };
     EC_TRY(const Outcome all, try_all());
     if (!serves(all)) return not_met(none, all);
+    EC_TRY(const std::vector<double> noise, given_.rank());
+    std::ranges::stable_sort(layers_, std::greater(), [&](uint32_t id) { return noise[id]; });
     // The errors of layers add up, so that more raised layers are never much worse.
     size_t too_few = 0, enough = layers_.size();
     while (enough - too_few > 1) {
@@ -68,6 +138,7 @@ class Search {
       (serves(outcome) ? enough : too_few) = middle;
     }
     EC_TRY([[maybe_unused]] const Outcome last, try_first(enough));
+    report_progress("raising layers", most_tried_, most_tried_);
     return std::move(result_);
   }
 
@@ -95,100 +166,75 @@ class Search {
 
   // Corrected biases for the layers whose weights no method has changed yet.
   LayerWeights corrected_weights() const {
-    LayerWeights corrected = correct_biases(given_.graph, result_.plan, given_.run, given_.weights);
+    LayerWeights corrected = correct_biases(of_.graph, result_.plan, of_.run, given_.weights);
     for (size_t id = 0; id < corrected.size(); ++id)
       if (given_.weights[id] && given_.weights[id]->adjusted) corrected[id] = given_.weights[id];
     return corrected;
   }
 
-  // What a method chose already, the float softmax of precise outputs among it, stays as it is.
-  bool may_raise(const Operation& op) const {
-    return !given_.options.chosen.contains(op.id()) && wider(op);
-  }
-  std::optional<Precision> wider(const Operation& op) const {
-    if (given_.target.has_wide && given_.target.describe(op, Width::Wide).integer)
-      return Precision::Wide;
-    if (!given_.target.integers_only) return Precision::Float;
-    return std::nullopt;
-  }
-
   Result<Outcome> try_first(size_t count) {
+    report_progress("raising layers", std::min(++tried_, most_tried_ - 1), most_tried_);
     BudgetResult& r = result_;
     r.raised.assign(layers_.begin(), layers_.begin() + static_cast<std::ptrdiff_t>(count));
     for (const auto& [layer, softmax] : followed_by_)
-      if (std::ranges::find(r.raised, layer) != r.raised.end()) r.raised.push_back(softmax);
-    r.options = given_.options;
-    for (const uint32_t id : r.raised)
-      r.options.chosen[id] = {*wider(*given_.graph.operation(id)), "raised for accuracy"};
-    r.plan = make_plan(given_.graph, given_.target, r.options);
-    Ranges ranges = given_.run.ranges;
-    ranges.wide = given_.run.extremes;
-    EC_TRY(r.params, assign_parameters(given_.graph, r.plan, ranges));
-    r.weights = round_weights(given_.graph, r.plan, r.params);
+      if (std::ranges::find(r.raised, layer) != r.raised.end() &&
+          std::ranges::find(r.raised, softmax) == r.raised.end())
+        r.raised.push_back(softmax);
+    r.options = with_raised(of_, r.raised);
+    r.plan = make_plan(of_.graph, of_.target, r.options);
+    EC_TRY(r.params, wide_parameters(of_, r.plan));
+    r.weights = round_weights(of_.graph, r.plan, r.params);
     // What was made of the weights serves the raised layers as well: they are rounded alike.
     for (size_t id = 0; id < r.weights.size(); ++id)
       if (r.weights[id] && weights_[id] && r.weights[id]->params == weights_[id]->params)
         r.weights[id] = weights_[id];
     EC_TRY(const Conversion simulated,
-           convert(given_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
+           convert(of_.graph, r.plan, r.params, r.weights, IoType::Float, GraphForm::Simulated));
     return outcome_of(*simulated.graph);
   }
 
   // On the samples kept apart; where these have few answers to count, on others together with them.
   Result<Outcome> outcome_of(const Graph& simulated) {
     const auto measured = [&](std::span<const size_t> samples) {
-      return measure_outputs(given_.graph, simulated, *given_.samples, samples, given_.threads,
-                             reference_);
+      return measure_outputs(of_.graph, simulated, *of_.samples, samples, of_.threads, reference_);
     };
-    EC_TRY(const AccuracyReport apart, measured(given_.held_out));
-    Outcome outcome{apart.agreement().value_or(1), apart.worst_sqnr_db(), apart.task_loss};
+    EC_TRY(const AccuracyReport apart, measured(of_.held_out));
+    Outcome outcome(apart);
     // What does not hold here need not be seen again, but for what others are compared with.
     const bool compared = result_.raised.empty() && outcome.loss.has_value();
-    if (given_.also.empty() || !(outcome.meets(budget_) || compared)) return outcome;
-    std::vector<size_t> all(given_.held_out.begin(), given_.held_out.end());
-    all.insert(all.end(), given_.also.begin(), given_.also.end());
+    if (of_.also.empty() || !(outcome.meets(budget_) || compared)) return outcome;
+    std::vector<size_t> all(of_.held_out.begin(), of_.held_out.end());
+    all.insert(all.end(), of_.also.begin(), of_.also.end());
     EC_TRY(const AccuracyReport together, measured(all));
     outcome.agreement = std::min(outcome.agreement, together.agreement().value_or(1));
     outcome.loss = together.task_loss;
     return outcome;
   }
 
-  // What is counted, where that is not which class comes first.
-  std::string agreement_name() const {
-    if (given_.meaning.task == nullptr ||
-        given_.meaning.task->task() == tasks::Task::Classification)
-      return {};
-    return fmt::format(" ({})", tasks::task_name(given_.meaning.task->task()));
-  }
-
   Error not_met(const Outcome& none, const Outcome& all) const {
-    std::string asked;
-    if (budget_.max_drop) asked = fmt::format("--max-drop {}", *budget_.max_drop);
-    if (budget_.min_sqnr)
-      asked += fmt::format("{}--min-sqnr {}", asked.empty() ? "" : ", ", *budget_.min_sqnr);
     return Error(Code::AccuracyNotMet,
-                 fmt::format("{} does not hold: agreement{} {:.4f}, SQNR {:.1f} dB", asked,
-                             agreement_name(), none.agreement, none.sqnr_db))
-        .note(
-            layers_.empty()
-                ? fmt::format("'{}' has no wider type for any of its layers", given_.target.name)
-                : fmt::format("with all {} layers raised that '{}' allows: agreement {:.4f}, SQNR "
-                              "{:.1f} dB{}",
-                              layers_.size(), given_.target.name, all.agreement, all.sqnr_db,
-                              all.meets(budget_) ? ", and answers are further off" : ""))
-        .hint(given_.target.integers_only
+                 fmt::format("{} does not hold: {}", asked_text(budget_), none.text()))
+        .note(layers_.empty()
+                  ? fmt::format("'{}' has no wider type for any of its layers", of_.target.name)
+                  : fmt::format("with all {} layers raised that '{}' allows: {}{}", layers_.size(),
+                                of_.target.name, all.text(),
+                                all.meets(budget_) ? ", and answers are further off" : ""))
+        .note(samples_text(of_))
+        .hint(of_.target.integers_only
                   ? "the target computes on 8-bit integers only; ask for less, or for another "
                     "target"
                   : "check the calibration data, or ask for less");
   }
 
+  const BudgetCase& of_;
   const BudgetSearch& given_;
   const AccuracyBudget& budget_;
-  std::vector<uint32_t> layers_;              // that can be raised, the worst first
+  std::vector<uint32_t> layers_;  // that can be raised, the worst first once they are ranked
   std::map<uint32_t, uint32_t> followed_by_;  // the softmax that is raised with a layer
   LayerWeights weights_;                      // with which they are tried
   ReferenceOutputs reference_;                // of the samples that judge, with their parts
   BudgetResult result_;
+  int64_t tried_ = 0, most_tried_ = 0;
 };
 
 }  // namespace
@@ -205,8 +251,31 @@ Status check_budget(const Graph& graph, const AccuracyBudget& budget,
       .hint("--min-sqnr 30 judges outputs of any kind");
 }
 
-Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget) {
-  return Search(search, budget).run();
+Status check_reach(const BudgetCase& of, const AccuracyBudget& budget) {
+  const std::vector<uint32_t> layers = layers_to_raise(of);
+  // Without a wider type ranges decide, and these are chosen later.
+  if (layers.empty()) return {};
+  const Plan plan = make_plan(of.graph, of.target, with_raised(of, layers));
+  EC_TRY(const FormParams params, wide_parameters(of, plan));
+  Rounding wide = round_all(of.graph, plan, params, LayerWeights(of.graph.operation_id_bound()));
+  for (FormId form = 0; form < wide.forms.size(); ++form)
+    if (width_of(form) != Width::Wide) wide.forms[form].reset();
+  ReferenceOutputs reference(of.meaning);
+  EC_TRY(const AccuracyReport report,
+         measure_rounded(of.graph, plan, wide, *of.samples, of.held_out, of.threads, reference));
+  const Outcome best(report);
+  if (best.meets(budget)) return {};
+  return Error(Code::AccuracyNotMet,
+               fmt::format("{} cannot hold: {} with all {} layers raised "
+                           "that '{}' allows and no weight rounded",
+                           asked_text(budget), best.text(), layers.size(), of.target.name))
+      .note(samples_text(of))
+      .hint("check the calibration data, or ask for less");
+}
+
+Result<BudgetResult> meet_budget(const BudgetCase& of, const BudgetSearch& search,
+                                 const AccuracyBudget& budget) {
+  return Search(of, search, budget).run();
 }
 
 }  // namespace ec::quantize

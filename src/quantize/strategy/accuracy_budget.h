@@ -10,16 +10,13 @@
 
 namespace ec::quantize {
 
-struct BudgetSearch {
+// What is judged, and on which samples.
+struct BudgetCase {
   const Graph& graph;
   const TargetSpec& target;
-  const PlanOptions& options;
+  const Plan& plan;            // without raised layers
+  const PlanOptions& options;  // that it was made with
   const CalibrationRun& run;
-  const LayerWeights& weights;       // of the plan without raised layers
-  const std::vector<double>& noise;  // by operation id: noise that each layer makes by itself
-  bool may_correct_biases = true;
-  // Weights rounded for the results of their layers; empty: not to be tried.
-  std::function<Result<LayerWeights>()> adapt = {};
   SampleSource* samples = nullptr;
   std::span<const size_t> held_out = {};
   // Others that --max-drop has to hold on together with them: few samples kept apart have few
@@ -27,6 +24,15 @@ struct BudgetSearch {
   std::span<const size_t> also = {};
   int threads = 1;
   OutputMeaning meaning = {};  // of the outputs
+};
+
+struct BudgetSearch {
+  const LayerWeights& weights;  // of the plan without raised layers
+  // Noise that each layer makes by itself, by operation id. Asked for where it has to be known.
+  std::function<Result<std::vector<double>>()> rank;
+  bool may_correct_biases = true;
+  // Weights rounded for the results of their layers; empty: not to be tried.
+  std::function<Result<LayerWeights>()> adapt = {};
 };
 
 struct BudgetResult {
@@ -40,7 +46,13 @@ struct BudgetResult {
 // Usage: the budget speaks of answers, and the outputs have none.
 Status check_budget(const Graph& graph, const AccuracyBudget& budget, const OutputMeaning& meaning);
 
+// Before anything expensive is tried. AccuracyNotMet: the budget does not hold where all layers are
+// raised that can be, all others are exact and no weight is rounded, so that neither a search nor a
+// method for weights can meet it.
+Status check_reach(const BudgetCase& of, const AccuracyBudget& budget);
+
 // AccuracyNotMet where raising every layer that can be raised does not help enough.
-Result<BudgetResult> meet_budget(const BudgetSearch& search, const AccuracyBudget& budget);
+Result<BudgetResult> meet_budget(const BudgetCase& of, const BudgetSearch& search,
+                                 const AccuracyBudget& budget);
 
 }  // namespace ec::quantize

@@ -14,6 +14,8 @@ Status begin(QuantizeContext& context);
 Status analyse(QuantizeContext& context);
 Status rescale(QuantizeContext& context);
 Status calibrate_activations(QuantizeContext& context);
+Status make_outputs_precise(QuantizeContext& context);
+Status check_limit(QuantizeContext& context);
 Status assign(QuantizeContext& context);
 Status make_weights(QuantizeContext& context);
 Status keep_budget(QuantizeContext& context);
@@ -26,6 +28,9 @@ inline constexpr Step kSteps[] = {
      rescale},
     {"calibrate", "the range of every activation, in one pass over the samples",
      calibrate_activations},
+    {"outputs", "float outputs that are not rounded on their way, where that costs little",
+     make_outputs_precise},
+    {"limit", "whether the asked accuracy is within reach, before anything expensive", check_limit},
     {"assign", "scales and zero points, equal where the target wants them equal", assign},
     {"weights", "integer weights, and biases that take back their mean error", make_weights},
     {"budget", "layers raised to a wider type until the asked accuracy holds", keep_budget},

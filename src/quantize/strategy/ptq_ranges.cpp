@@ -110,37 +110,6 @@ Status make_tail_precise(QuantizeContext& context) {
   return {};
 }
 
-// Outputs that stay floats are not rounded on their way, where that costs little.
-Status make_outputs_precise(QuantizeContext& context) {
-  const Switch wanted = context.request.methods.precise_outputs;
-  if (wanted == Switch::Off || !may_be_precise(context.request)) return {};
-  EC_CHECK_OK(make_tail_precise(context));
-  const double most_share = wanted == Switch::On ? 1.0 : tuning::kPreciseOutputsCost;
-  const PreciseOutputs precise = precise_outputs(*context.graph, context.plan, most_share);
-  if (precise.choices.empty()) return {};
-  EC_TRY(const double rounded_db, sqnr_as_planned(context));
-  choose(context, precise.choices);
-  EC_TRY(double precise_db, sqnr_as_planned(context));
-  size_t operations = precise.choices.size();
-  if (!precise.means.empty()) {
-    const PlanOptions without = context.plan_options;
-    choose(context, precise.means);
-    EC_TRY(const double with_means_db, sqnr_as_planned(context));
-    if (with_means_db >= precise_db + tuning::kPreciseMeansGain) {
-      precise_db = with_means_db;
-      operations += precise.means.size();
-    } else {
-      context.plan_options = without;
-      context.update_plan();
-    }
-  }
-  context.report().methods.push_back(
-      {"precise-outputs", true, rounded_db, precise_db,
-       fmt::format("float outputs are not rounded to 8 bits; operations with more: {}",
-                   operations)});
-  return {};
-}
-
 // The samples that a trial chooses ranges by: usual ones, and some with the extremes of an
 // activation.
 struct TrialSamples {
@@ -237,8 +206,37 @@ Status calibrate_activations(QuantizeContext& context) {
   return {};
 }
 
+Status make_outputs_precise(QuantizeContext& context) {
+  const Switch wanted = context.request.methods.precise_outputs;
+  if (wanted == Switch::Off || !may_be_precise(context.request)) return {};
+  EC_CHECK_OK(make_tail_precise(context));
+  const double most_share = wanted == Switch::On ? 1.0 : tuning::kPreciseOutputsCost;
+  const PreciseOutputs precise = precise_outputs(*context.graph, context.plan, most_share);
+  if (precise.choices.empty()) return {};
+  EC_TRY(const double rounded_db, sqnr_as_planned(context));
+  choose(context, precise.choices);
+  EC_TRY(double precise_db, sqnr_as_planned(context));
+  size_t operations = precise.choices.size();
+  if (!precise.means.empty()) {
+    const PlanOptions without = context.plan_options;
+    choose(context, precise.means);
+    EC_TRY(const double with_means_db, sqnr_as_planned(context));
+    if (with_means_db >= precise_db + tuning::kPreciseMeansGain) {
+      precise_db = with_means_db;
+      operations += precise.means.size();
+    } else {
+      context.plan_options = without;
+      context.update_plan();
+    }
+  }
+  context.report().methods.push_back(
+      {"precise-outputs", true, rounded_db, precise_db,
+       fmt::format("float outputs are not rounded to 8 bits; operations with more: {}",
+                   operations)});
+  return {};
+}
+
 Status assign(QuantizeContext& context) {
-  EC_CHECK_OK(make_outputs_precise(context));
   EC_CHECK_OK(open_trial(context));
   EC_TRY(ChosenRanges chosen, choose_ranges(*context.graph, context.plan, context.calibration,
                                             *context.trial, trial_runs(context)));

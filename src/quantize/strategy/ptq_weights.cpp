@@ -94,6 +94,39 @@ Result<bool> adapting_may_help(QuantizeContext& context) {
   return sum_of(exact).judged < tuning::kExactWeightsNoise * sum_of(context.errors).judged;
 }
 
+BudgetCase budget_case(const QuantizeContext& context) {
+  return {*context.graph,
+          *context.request.target,
+          context.plan,
+          context.plan_options,
+          context.calibration,
+          context.request.samples,
+          context.split.held_out,
+          {},
+          context.request.threads,
+          context.reference->meaning()};
+}
+
+// Samples that --max-drop has to hold on together with those kept apart. Classes of single samples
+// are counted on these alone, as they always were.
+std::vector<size_t> samples_beside(const QuantizeContext& context) {
+  const auto& task = context.reference->meaning().task;
+  if (context.split.overlap || task == nullptr || task->task() == tasks::Task::Classification)
+    return {};
+  return evenly_spaced(context.split.calibration, tuning::kBudgetSamples);
+}
+
+// What layers lose by themselves, on so many samples that ranking takes no more runs than choosing
+// ranges may.
+Result<std::vector<double>> ranked_layers(QuantizeContext& context) {
+  const Graph& graph = *context.graph;
+  const auto layers = static_cast<size_t>(std::ranges::count_if(
+      graph.topological(), [&](const Operation* op) { return makes_noise(*op, context.plan); }));
+  context.trial->keep_telling_samples(
+      std::max<size_t>(1, trial_runs(context) / std::max<size_t>(1, layers)));
+  return layer_noise(graph, context.plan, context.params, context.weights, *context.trial);
+}
+
 void report_raised(QuantizeContext& context, const BudgetResult& result) {
   const Graph& graph = *context.graph;
   for (const uint32_t id : result.raised) {
@@ -133,26 +166,21 @@ Status make_weights(QuantizeContext& context) {
                          [&] { return adapted_weights(context); });
 }
 
+Status check_limit(QuantizeContext& context) {
+  if (!context.request.budget.asked()) return {};
+  return check_reach(budget_case(context), context.request.budget);
+}
+
 Status keep_budget(QuantizeContext& context) {
   const QuantizeRequest& request = context.request;
   if (!request.budget.asked()) return {};
-  EC_TRY(const std::vector<double> noise, layer_noise(*context.graph, context.plan, context.params,
-                                                      context.weights, *context.trial));
-  BudgetSearch search{*context.graph,      *request.target, context.plan_options,
-                      context.calibration, context.weights, noise};
+  BudgetCase of = budget_case(context);
+  const std::vector<size_t> also = samples_beside(context);
+  of.also = also;
+  BudgetSearch search{context.weights, [&] { return ranked_layers(context); }};
   search.may_correct_biases = request.methods.correct_bias != Switch::Off;
   if (may_adapt(context)) search.adapt = [&] { return adapted_weights(context); };
-  search.samples = request.samples;
-  search.held_out = context.split.held_out;
-  // Classes of single samples are counted on those kept apart, as they always were.
-  const auto& task = context.reference->meaning().task;
-  std::vector<size_t> also;
-  if (task != nullptr && task->task() != tasks::Task::Classification)
-    also = evenly_spaced(context.split.calibration, tuning::kBudgetSamples);
-  if (!context.split.overlap) search.also = also;
-  search.threads = request.threads;
-  search.meaning = context.reference->meaning();
-  EC_TRY(BudgetResult result, meet_budget(search, request.budget));
+  EC_TRY(BudgetResult result, meet_budget(of, search, request.budget));
   report_raised(context, result);
   if (result.raised.empty()) return {};
   context.plan_options = std::move(result.options);

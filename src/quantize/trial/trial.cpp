@@ -149,6 +149,26 @@ void Trial::keep_samples(size_t count) {
   expected_.resize(count);
 }
 
+void Trial::keep_telling_samples(size_t count) {
+  if (task_ != nullptr && count < samples_.size()) {
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t i = 0; i < samples_.size(); ++i) {
+      const auto own = task_->difference(expected_[i], expected_[i]);
+      order.emplace_back(own ? -own->signal : 0, i);
+    }
+    std::ranges::sort(order);
+    const auto reordered = [&](auto& values) {
+      auto sorted = values;
+      for (size_t i = 0; i < order.size(); ++i) sorted[i] = values[order[i].second];
+      values = std::move(sorted);
+    };
+    reordered(samples_);
+    reordered(weights_);
+    reordered(expected_);
+  }
+  keep_samples(count);
+}
+
 // Whether one part pays for what the others gain.
 static bool loses_a_part(const OutputError& now, const OutputError& before) {
   if (now.by_task) return false;

@@ -51,6 +51,8 @@ class Trial {
   Status add_sample(SampleSource& source, size_t index, double weight = 1);
   size_t samples() const { return num_samples_; }
   void keep_samples(size_t count);  // drops those beyond
+  // Drops all but those with most answers to lose, where the outputs are those of a task.
+  void keep_telling_samples(size_t count);
 
   // The error over all samples added.
   Result<OutputError> measure(const Rounding& rounding);
