@@ -25,6 +25,14 @@ const std::array<uint32_t, 64> kRound = {
 
 namespace {
 
+inline void add_round(uint32_t a, uint32_t b, uint32_t c, uint32_t& d, uint32_t e, uint32_t f,
+                      uint32_t g, uint32_t& h, uint32_t word) {
+  const uint32_t t1 =
+      h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + (g ^ (e & (f ^ g))) + word;
+  d += t1;
+  h = t1 + (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
 void add_block(State& state, const uint8_t* block) {
   std::array<uint32_t, 64> w{};
   for (size_t i = 0; i < 16; ++i)
@@ -36,12 +44,17 @@ void add_block(State& state, const uint8_t* block) {
            (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
   }
   auto [a, b, c, d, e, f, g, h] = state;
-  for (size_t i = 0; i < 64; ++i) {
-    const uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
-                        ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-    const uint32_t t2 =
-        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+  // Letters change their places from round to round: eight of them bring each back, and no value
+  // moves.
+  for (size_t i = 0; i < 64; i += 8) {
+    add_round(a, b, c, d, e, f, g, h, kRound[i] + w[i]);
+    add_round(h, a, b, c, d, e, f, g, kRound[i + 1] + w[i + 1]);
+    add_round(g, h, a, b, c, d, e, f, kRound[i + 2] + w[i + 2]);
+    add_round(f, g, h, a, b, c, d, e, kRound[i + 3] + w[i + 3]);
+    add_round(e, f, g, h, a, b, c, d, kRound[i + 4] + w[i + 4]);
+    add_round(d, e, f, g, h, a, b, c, kRound[i + 5] + w[i + 5]);
+    add_round(c, d, e, f, g, h, a, b, kRound[i + 6] + w[i + 6]);
+    add_round(b, c, d, e, f, g, h, a, kRound[i + 7] + w[i + 7]);
   }
   const State sum = {a, b, c, d, e, f, g, h};
   for (size_t i = 0; i < 8; ++i) state[i] += sum[i];
