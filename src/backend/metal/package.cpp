@@ -17,9 +17,10 @@ std::vector<ArtifactFile> package_files(CoremlProgram program,
   const Blob model = blob_of(coreml::encode_model(program.model));
   const bool has_weights = !program.weights.empty();
   std::vector<Blob> weights = std::move(program.weights).finish();
+  // Identifiers are the program's: it holds the hashes of source and options, which decide the
+  // weights, and hashing these once more would take as long as writing them.
   Sha256 hash;
   hash.add(model.bytes());
-  for (const Blob& part : weights) hash.add(part.bytes());
   const std::string manifest = coreml::encode_manifest(std::move(hash).hex(), has_weights);
   std::vector<ArtifactFile> files;
   files.push_back({directory / coreml::kModelPath, {model}});
