@@ -77,10 +77,10 @@ ModelJob CompiledModel::job(const Compilation& compilation) const {
   job.name = fs::path(ref.name).stem().string();
   job.output = report.output;
   job.passes = &pass_runs;
-  if (compilation.verb() != Verb::Compile) return job;  // nothing is written
-  job.measures = true;
+  job.measures = compilation.verb() == Verb::Compile;
   job.trial_limits =
-      self_check_limits(compilation.options(), static_cast<size_t>(constant_memory(*graph)));
+      trial_limits(compilation.options(), static_cast<size_t>(constant_memory(*graph)));
+  if (!job.measures) return job;  // nothing is written
   job.provenance = {{"compiler", fmt::format("edgecompiler {}", version())},
                     {"options_sha256", compilation.options_sha256()}};
   if (!source) return job;

@@ -66,4 +66,9 @@ BudgetLimits self_check_limits(const Options& options, size_t model_bytes) {
   return limits;
 }
 
+BudgetLimits trial_limits(const Options& options, size_t model_bytes) {
+  const bool asked = options.has("max-drop") || options.has("min-sqnr");
+  return asked ? run_limits(options, model_bytes) : self_check_limits(options, model_bytes);
+}
+
 }  // namespace ec

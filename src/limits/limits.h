@@ -17,5 +17,8 @@ FoldLimits fold_limits(const Options& options, size_t model_bytes);
 BudgetLimits run_limits(const Options& options, size_t model_bytes);
 // --self-check-work and --self-check-memory, for a model with this many bytes of constants.
 BudgetLimits self_check_limits(const Options& options, size_t model_bytes);
+// For one run that measures what the target's form costs: the self-check's, and where a limit of
+// accuracy is asked for those of any run.
+BudgetLimits trial_limits(const Options& options, size_t model_bytes);
 
 }  // namespace ec

@@ -112,6 +112,37 @@ class Metal(Case):
         self.bad(2, "EC8001", "l.onnx", "-t", "metal", "--compress-weights", "palettize:5", "-o", "c.mlpackage")
         self.assertIn("1 weight as int8", self.good("check", "l.onnx", "-t", "metal", "--compress-weights", "int8").out)
 
+    def test_limits_of_accuracy(self):
+        weights = [onnx.tensor(f"w{i}", [64, 64], [((i + k * 37) % 191 - 90) / 200 for k in range(64 * 64)]) for i in range(2)]
+        nodes = [onnx.node("Gemm", ["x", "w0"], ["a"], "first", transB=1), onnx.node("Relu", ["a"], ["r"], "relu"),
+                 onnx.node("Gemm", ["r", "w1"], ["y"], "second", transB=1)]
+        self.write("l.onnx", onnx.model(nodes, [onnx.value("x", [1, 64])], [onnx.value("y", [1, 64])], weights))
+        self.write_npy("x.npy", (4, 64), [((i * 29) % 101 - 50) / 50 for i in range(4 * 64)])
+        data = ("--calibration-data", "x.npy")
+        # Tables of 2 bits cannot reach it for all weights.
+        loose = self.good("l.onnx", "-t", "metal", *data, "--compress-weights", "palettize:2", "-o", "a.mlpackage", "--json").result["placement"]
+        limit = loose["costs"][-1]["outputs"][0]["sqnr_db"] + 3
+        outcome = self.good("l.onnx", "-t", "metal", *data, "--compress-weights", "palettize:2", "--min-sqnr", str(limit), "-o", "b.mlpackage", "--json")
+        placement = outcome.result["placement"]
+        self.assertGreaterEqual(placement["costs"][-1]["outputs"][0]["sqnr_db"], limit)
+        self.assertTrue(outcome.result["self_check"]["ran"])
+        left = [row for row in placement["compressed_weights"] if row["bytes_after"] == row["bytes_before"]]
+        self.assertTrue(left and all("limit" in row["form"] for row in left), placement["compressed_weights"])
+        self.assertIn("for the limit of accuracy", self.good("check", "l.onnx", "-t", "metal", *data, "--compress-weights", "palettize:2", "--min-sqnr", str(limit)).out)
+        # Beyond half precision operations stay in single precision.
+        single = self.good("l.onnx", "-t", "metal", *data, "--min-sqnr", "110", "-o", "c.mlpackage", "--json").result["placement"]
+        self.assertTrue(any("kept for --min-sqnr 110" in row["reason"] for row in single["operations"]), single["operations"])
+        self.assertGreaterEqual(single["costs"][0]["outputs"][0]["sqnr_db"], 110)
+        # No samples, no answers, nothing that can be run.
+        self.bad(2, "EC4002", "l.onnx", "-t", "metal", "--min-sqnr", "40", "-o", "d.mlpackage")
+        self.write("i.onnx", onnx.model([onnx.node("Exp", ["x"], ["y"], "exp")], [onnx.value("x", [1, 3, 8, 8])], [onnx.value("y", [1, 3, 8, 8])], []))
+        self.write_npy("i.npy", (1, 3, 8, 8), [i / 192 for i in range(192)])
+        self.bad(2, "EC8001", "i.onnx", "-t", "metal", "--calibration-data", "i.npy", "--max-drop", "0.1", "-o", "d.mlpackage")
+        self.write("big.onnx", onnx.model(nodes, [onnx.value("x", [2048, 64])], [onnx.value("y", [2048, 64])], weights))
+        self.write_npy("big.npy", (2048, 64), [0.5] * (2048 * 64))
+        self.bad(5, "EC4006", "big.onnx", "-t", "metal", "--calibration-data", "big.npy", "--min-sqnr", "40", "--run-work", "1", "-o", "d.mlpackage")
+        self.assertNotIn("d.mlpackage", self.files())
+
     def test_cost_of_half_precision(self):
         (cost,) = self.good("m.onnx", "-t", "metal", "-o", "m.mlpackage", "--json").result["placement"]["costs"]
         self.assertEqual((cost["form"], cost["inputs"], cost["samples"]), ("half precision", "random inputs", 2))

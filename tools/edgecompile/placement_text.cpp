@@ -139,8 +139,11 @@ std::string device_text(const PlacementReport& report) {
 
 std::string costs_text(const PlacementReport& report) {
   int64_t before = 0, after = 0;
+  size_t compressed = 0;
   const CompressedWeight* worst = nullptr;
   for (const CompressedWeight& weight : report.compressed_weights) {
+    if (weight.bytes_after == weight.bytes_before) continue;
+    ++compressed;
     before += weight.bytes_before;
     after += weight.bytes_after;
     if (worst == nullptr || weight.sqnr_db < worst->sqnr_db) worst = &weight;
@@ -149,9 +152,11 @@ std::string costs_text(const PlacementReport& report) {
   if (worst != nullptr)
     out += fmt::format(
         "  {} {} as {}: {} instead of {}; the coarsest is '{}' with {:.1f} dB (measured)\n",
-        report.compressed_weights.size(),
-        report.compressed_weights.size() == 1 ? "weight" : "weights", worst->form,
-        format_bytes(after), format_bytes(before), printable(worst->name, 60), worst->sqnr_db);
+        compressed, compressed == 1 ? "weight" : "weights", worst->form, format_bytes(after),
+        format_bytes(before), printable(worst->name, 60), worst->sqnr_db);
+  if (const size_t left = report.compressed_weights.size() - compressed; left > 0)
+    out += fmt::format("  {} {} as before, for the limit of accuracy\n", left,
+                       left == 1 ? "weight stays" : "weights stay");
   for (const FormCost& cost : report.costs) {
     if (cost.inputs.empty()) {
       out += fmt::format("  what {} costs was not measured: {}\n", cost.form, cost.reason);

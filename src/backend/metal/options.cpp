@@ -103,6 +103,8 @@ Result<TargetOptions> target_options(const Options& options) {
     return Error(Code::Usage, fmt::format("--compress-weights {} needs {}", values.weights.text(),
                                           coreml_system(version_of(values.weights))))
         .hint("give a later --deployment-target, or another form");
+  values.max_drop = options.number_if("max-drop");
+  values.min_sqnr = options.number_if("min-sqnr");
   const std::string& units = options.text("compute-units");
   if (!units.empty()) values.units_name = units;
   if (units == "cpu_and_ne") values.units = ComputeUnits::CpuAndNeuralEngine;

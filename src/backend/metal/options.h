@@ -1,6 +1,7 @@
 // The options of the back end, as its parts read them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct TargetOptions {
   int lowest_version = 7, highest_version = 10;
   bool half_precision = true;
   WeightForm weights;
+  std::optional<double> max_drop, min_sqnr;  // limits of what these two cost
   ComputeUnits units = ComputeUnits::All;
   std::vector<std::string> labels;
   std::string units_name = "all";

@@ -10,7 +10,7 @@
 #include "backend/metal/compute_units.h"
 #include "backend/metal/estimate.h"
 #include "backend/metal/images.h"
-#include "backend/metal/measure/trial.h"
+#include "backend/metal/measure/limit.h"
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
@@ -163,27 +163,48 @@ struct PackageNumbers {
   std::vector<FormCost> costs;
 };
 
+// The limit that this package is held to. Quantisation has held its own where it had statistics in
+// the place of samples. CalibrationDataNeeded: there is nothing to measure on.
+Result<quantize::AccuracyBudget> limit_of(const ModelJob& job, const TargetOptions& options) {
+  const quantize::AccuracyBudget limit{options.max_drop, options.min_sqnr};
+  const bool costs = options.half_precision || options.weights.compresses();
+  if (!limit.asked() || !costs) return quantize::AccuracyBudget();
+  if (job.samples != nullptr) return limit;
+  if (job.graph->metadata().contains("quantization")) return quantize::AccuracyBudget();
+  return Error(Code::CalibrationDataNeeded,
+               "a limit of accuracy needs examples of the model's input, and none were given")
+      .hint("pass a folder of images, a .npy or .npz file with --calibration-data PATH");
+}
+
 // Half precision and compressed weights, with what they cost.
 Result<PackageNumbers> give_numbers(const ModelJob& job, const TargetOptions& options,
                                     Graph& written, CoremlWriteOptions& write,
                                     PlacedPackage& package) {
   PackageNumbers numbers;
+  EC_TRY(const quantize::AccuracyBudget asked, limit_of(job, options));
   const bool compresses = options.weights.compresses();
   std::optional<Trial> trial;
-  if (job.measures && (options.half_precision || compresses))
-    trial.emplace(written, job, write.images);
+  if ((job.measures || asked.asked()) && (options.half_precision || compresses))
+    trial.emplace(written, job, write.images, asked);
   EC_CHECK_OK(check_budget());
+  std::optional<AccuracyLimit> limit;
+  if (trial && asked.asked()) limit.emplace(*trial, asked);
   if (options.half_precision) {
     HalfPrecisionOptions half;
     // Recurrent layers take half precision where the system is new enough.
     half.half_recurrent = options.lowest_version >= kCoremlIos17;
     if (trial) half.overflows = trial->overflows();
+    if (limit) EC_CHECK_OK(limit->keep_single(written, half));
     EC_TRY(package.kept, give_half_precision(written, half));
     if (trial) numbers.costs.push_back(trial->cost_of(written, "half precision"));
   }
   package.parameter_bytes = constant_bytes(written);
   if (!compresses) return numbers;
-  EC_TRY(CompressedWeights compressed, compress_weights(written, options.weights));
+  CompressOptions left;
+  if (limit) {
+    EC_TRY(left.left, limit->leave_weights(written, options.weights));
+  }
+  EC_TRY(CompressedWeights compressed, compress_weights(written, options.weights, left));
   for (const CompressedWeight& weight : compressed.told)
     package.parameter_bytes -= weight.bytes_before - weight.bytes_after;
   if (trial && !compressed.told.empty())

@@ -14,6 +14,8 @@
 namespace ec::metal {
 namespace {
 
+constexpr double kBestSqnr = 120;
+
 // A weight with what its layer says of its dimensions.
 struct Weight {
   Tensor* tensor = nullptr;
@@ -86,55 +88,63 @@ Blob elements_of(std::span<const float> values, DType dtype) {
 
 // 10 log10(signal / noise), at most 120.
 double sqnr_of(std::span<const float> weights, std::span<const float> stored) {
-  constexpr double kBest = 120;
   double signal = 0, noise = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const double difference = double{weights[i]} - double{stored[i]};
     signal += double{weights[i]} * double{weights[i]};
     noise += difference * difference;
   }
-  if (noise == 0) return kBest;
-  return signal == 0 ? 0 : std::min(kBest, 10 * std::log10(signal / noise));
+  if (noise == 0) return kBestSqnr;
+  return signal == 0 ? 0 : std::min(kBestSqnr, 10 * std::log10(signal / noise));
+}
+
+bool only_weights(const Graph& graph, const Tensor* tensor) {
+  if (std::ranges::find(graph.outputs(), tensor) != graph.outputs().end()) return false;
+  return std::ranges::all_of(
+      tensor->uses(), [](const Use& use) { return weight_of(*use.op, use.index).has_value(); });
+}
+
+// Constants that nothing but layers reads, each once.
+std::vector<Weight> find_weights(Graph& graph) {
+  std::vector<Weight> weights;
+  std::set<uint32_t> seen;
+  for (Operation* op : graph.topological())
+    for (size_t i = 0; i < op->inputs().size(); ++i) {
+      Tensor* tensor = op->input(i);
+      if (!is_large_float(tensor) || !seen.insert(tensor->id()).second) continue;
+      const std::optional<Weight> weight = weight_of(*op, i);
+      if (weight && only_weights(graph, tensor)) weights.push_back(*weight);
+    }
+  return weights;
 }
 
 // --- the step ------------------------------------------------------------------------------------
 
 class Compressor {
  public:
-  Compressor(Graph& graph, const WeightForm& form) : graph_(graph), form_(form) {}
+  Compressor(Graph& graph, const WeightForm& form, const CompressOptions& options)
+      : graph_(graph), form_(form), options_(options) {}
 
   Result<CompressedWeights> run() {
-    for (const Weight& weight : find_weights()) {
+    const std::vector<Weight> weights = find_weights(graph_);
+    result_.values.resize(weights.size());
+    for (size_t i = 0; i < weights.size(); ++i) {
       EC_CHECK_OK(check_budget());
-      const std::vector<float> values = values_of(weight.tensor);
+      if (i < options_.left.size() && options_.left[i]) {
+        tell_left(weights[i]);
+        continue;
+      }
+      const std::vector<float> values = values_of(weights[i].tensor);
       spend_work(values.size());
+      position_ = i;
       // Infinite weights have no mean and no scale.
       if (std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
-        EC_CHECK_OK(compress(weight, values));
+        EC_CHECK_OK(compress(weights[i], values));
     }
     return std::move(result_);
   }
 
  private:
-  // Constants that nothing but layers reads, each once.
-  std::vector<Weight> find_weights() {
-    std::vector<Weight> weights;
-    std::set<uint32_t> seen;
-    for (Operation* op : graph_.topological())
-      for (size_t i = 0; i < op->inputs().size(); ++i) {
-        Tensor* tensor = op->input(i);
-        if (!is_large_float(tensor) || !seen.insert(tensor->id()).second) continue;
-        const std::optional<Weight> weight = weight_of(*op, i);
-        if (weight && only_weights(tensor)) weights.push_back(*weight);
-      }
-    return weights;
-  }
-  bool only_weights(const Tensor* tensor) const {
-    if (std::ranges::find(graph_.outputs(), tensor) != graph_.outputs().end()) return false;
-    return std::ranges::all_of(
-        tensor->uses(), [](const Use& use) { return weight_of(*use.op, use.index).has_value(); });
-  }
-
   Status compress(const Weight& weight, const std::vector<float>& values) {
     switch (form_.kind) {
       case WeightForm::Kind::Palette:
@@ -193,8 +203,9 @@ class Compressor {
   void put(const Weight& weight, const std::vector<float>& values, const std::vector<float>& stored,
            CoremlStored form, size_t bytes) {
     tell(weight, sqnr_of(values, stored), bytes);
-    graph_.set_constant_data(weight.tensor, weight.tensor->type(),
-                             elements_of(stored, weight.tensor->dtype()));
+    const Blob unpacked = elements_of(stored, weight.tensor->dtype());
+    if (options_.keep_values) result_.values[position_] = unpacked;
+    graph_.set_constant_data(weight.tensor, weight.tensor->type(), unpacked);
     result_.stored.emplace(weight.tensor, std::move(form));
   }
 
@@ -225,6 +236,7 @@ class Compressor {
                             TensorType(bits == 4 ? DType::I4 : DType::I8, *weight.tensor->shape()),
                             Blob::copy_of(std::span<const uint8_t>(bytes)));
     const std::vector<float> stored = unpacked(scaled, cut);
+    if (options_.keep_values) result_.values[position_] = elements_of(stored, dtype);
     const std::vector<int64_t> counts = cut.counts();
     DequantizeAttrs attrs;
     attrs.dtype = dtype;
@@ -288,16 +300,36 @@ class Compressor {
     result_.told.push_back(std::move(row));
   }
 
+  void tell_left(const Weight& weight) {
+    CompressedWeight row;
+    row.name = weight.tensor->name();
+    row.layer = weight.layer->location().name();
+    row.form = "as it is, for the limit of accuracy";
+    row.bytes_before = row.bytes_after = static_cast<int64_t>(weight.tensor->data().size());
+    row.sqnr_db = kBestSqnr;
+    result_.told.push_back(std::move(row));
+  }
+
   Graph& graph_;
   const WeightForm& form_;
+  const CompressOptions& options_;
+  size_t position_ = 0;  // of the weight at hand
   CompressedWeights result_;
 };
 
 }  // namespace
 
-Result<CompressedWeights> compress_weights(Graph& graph, const WeightForm& form) {
+Result<CompressedWeights> compress_weights(Graph& graph, const WeightForm& form,
+                                           const CompressOptions& options) {
   if (!form.compresses()) return CompressedWeights();
-  return Compressor(graph, form).run();
+  return Compressor(graph, form, options).run();
+}
+
+void put_values(Graph& graph, const CompressedWeights& from, const std::vector<bool>& in_form) {
+  const std::vector<Weight> weights = find_weights(graph);
+  for (size_t i = 0; i < weights.size() && i < from.values.size(); ++i)
+    if (in_form[i] && from.values[i].size() > 0)
+      graph.set_constant_data(weights[i].tensor, weights[i].tensor->type(), from.values[i]);
 }
 
 }  // namespace ec::metal

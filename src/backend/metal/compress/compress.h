@@ -19,9 +19,23 @@ inline constexpr int64_t kSmallWeights = 2048;
 struct CompressedWeights {
   CoremlStoredConstants stored;
   std::vector<CompressedWeight> told;  // in order of execution
+  // By position among the weights that have a form: what the program unpacks them to. Empty where
+  // the weight stayed as it is, or the values were not asked for.
+  std::vector<Blob> values;
+};
+
+struct CompressOptions {
+  // Weights that stay for the limit, by position; told as such. Empty: none.
+  std::vector<bool> left = {};
+  bool keep_values = false;
 };
 
 // Float weights of convolutions, products and tables of gathers; vectors stay.
-Result<CompressedWeights> compress_weights(Graph& graph, const WeightForm& form);
+Result<CompressedWeights> compress_weights(Graph& graph, const WeightForm& form,
+                                           const CompressOptions& options = {});
+
+// For comparisons: those weights of a graph, of which `from` was made, get the values that their
+// form has.
+void put_values(Graph& graph, const CompressedWeights& from, const std::vector<bool>& in_form);
 
 }  // namespace ec::metal

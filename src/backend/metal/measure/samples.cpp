@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/costs.h"
 #include "ops/convert.h"
@@ -11,7 +12,7 @@
 namespace ec::metal {
 namespace {
 
-constexpr size_t kMostSamples = 16, kRandomSamples = 2;
+constexpr size_t kMostSamples = 16, kMostForLimit = 100, kRandomSamples = 2;
 // Results in single precision are kept for all samples.
 constexpr int64_t kMostOutputBytes = int64_t{64} << 20;
 // Inputs that are made up take no more: a file of some bytes may name tensors of any size.
@@ -25,11 +26,11 @@ int64_t macs_of(const Graph& graph) {
   return macs;
 }
 
-size_t most_samples(const Graph& graph) {
+size_t most_samples(const Graph& graph, size_t wanted) {
   int64_t bytes = 1;
   for (const Tensor* output : graph.outputs()) bytes += output->type().num_bytes().value_or(0);
   return static_cast<size_t>(
-      std::clamp<int64_t>(kMostOutputBytes / bytes, 1, static_cast<int64_t>(kMostSamples)));
+      std::clamp<int64_t>(kMostOutputBytes / bytes, 1, static_cast<int64_t>(wanted)));
 }
 
 // [1, H, W, C] as [1, C, H, W].
@@ -60,10 +61,11 @@ Result<Value> fitted(const Value& given, const Tensor* input) {
   return Value(input->dtype(), shape, std::move(buffer).to_blob());
 }
 
-Result<Samples> given_samples(const Graph& graph, quantize::SampleSource& source) {
+Result<Samples> given_samples(const Graph& graph, quantize::SampleSource& source, size_t wanted) {
   Samples samples{"calibration samples", {}};
-  const size_t count = std::min(source.size(), most_samples(graph));
-  for (size_t s = 0; s < count; ++s) {
+  std::vector<size_t> all(source.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  for (const size_t s : quantize::evenly_spaced(all, most_samples(graph, wanted))) {
     EC_TRY(const std::vector<Value> given, source.read(s));
     if (given.size() != graph.inputs().size())
       return Error(Code::NotOnTarget, "the samples are not those of the package's inputs");
@@ -97,7 +99,7 @@ Result<Samples> random_samples(const Graph& graph, std::span<const CoremlImageIn
       return Error(Code::NotOnTarget, "the inputs take more than 32 MB; give --calibration-data");
   }
   Samples samples{"random inputs", {}};
-  const size_t count = macs > kManyMacs ? 1 : std::min(kRandomSamples, most_samples(graph));
+  const size_t count = macs > kManyMacs ? 1 : most_samples(graph, kRandomSamples);
   for (size_t s = 0; s < count; ++s) {
     std::vector<Value>& sample = samples.values.emplace_back();
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -114,10 +116,11 @@ Result<Samples> random_samples(const Graph& graph, std::span<const CoremlImageIn
 }  // namespace
 
 Result<Samples> samples_of(const Graph& graph, quantize::SampleSource* source,
-                           std::span<const CoremlImageInput> images) {
+                           std::span<const CoremlImageInput> images, bool for_limit) {
   for (const Tensor* input : graph.inputs())
     if (!input->type().is_static()) return Error(Code::NotOnTarget, "sizes of the inputs are open");
-  return source != nullptr ? given_samples(graph, *source) : random_samples(graph, images);
+  if (source == nullptr) return random_samples(graph, images);
+  return given_samples(graph, *source, for_limit ? kMostForLimit : kMostSamples);
 }
 
 }  // namespace ec::metal

@@ -24,9 +24,10 @@ struct Samples {
 
 // The first samples of the source, as the inputs of the graph take them; random inputs where it is
 // null. As many as a trial can take: models of many products get fewer, those of very many none,
-// unless samples are given. NotOnTarget: why there are none.
+// unless samples are given. NotOnTarget: why there are none. A limit is held on more of the given
+// ones than tell what a form costs.
 Result<Samples> samples_of(const Graph& graph, quantize::SampleSource* source,
-                           std::span<const CoremlImageInput> images);
+                           std::span<const CoremlImageInput> images, bool for_limit = false);
 
 }  // namespace metal
 }  // namespace ec

@@ -10,6 +10,8 @@
 #include "backend/metal/measure/samples.h"
 #include "backend/metal/measure/simulate_half.h"
 #include "ops/op_def.h"
+#include "quantize/measure/output_comparison.h"
+#include "quantize/strategy/accuracy_budget.h"
 #include "runtime/executor.h"
 #include "support/budget.h"
 #include "support/halves.h"
@@ -56,7 +58,7 @@ Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, const Executor
 }
 
 Result<std::vector<std::vector<Value>>> run_all(const Graph& graph, const ExecutorOptions& options,
-                                                const std::vector<std::vector<Value>>& samples) {
+                                                std::span<const std::vector<Value>> samples) {
   EC_TRY(const std::unique_ptr<Executor> executor, executor_of(graph, options));
   std::vector<std::vector<Value>> results;
   for (const std::vector<Value>& sample : samples) {
@@ -70,21 +72,32 @@ Result<std::vector<std::vector<Value>>> run_all(const Graph& graph, const Execut
 
 }  // namespace
 
-Trial::Trial(const Graph& graph, const ModelJob& job, std::span<const CoremlImageInput> images)
-    : limits_(job.trial_limits) {
+Trial::Trial(const Graph& graph, const ModelJob& job, std::span<const CoremlImageInput> images,
+             const quantize::AccuracyBudget& limit)
+    : limits_(job.trial_limits), limit_(limit) {
   Budget budget(limits_);
   const BudgetScope scope(budget);
-  Status status = choose_samples(graph, job, images);
-  if (status.ok()) status = run_single(graph);
-  if (!status.ok()) reason_ = status.error().message();
+  Result<Samples> samples = samples_of(graph, job.samples, images, limit.asked());
+  Status status;
+  if (samples.ok()) {
+    inputs_ = std::move(samples->name);
+    samples_ = std::move(samples->values);
+    status = run_single(graph);
+  } else {
+    status = std::move(samples).error();
+  }
+  if (!status.ok()) {
+    reason_ = status.error().message();
+  } else if (limit.asked()) {
+    single_ = graph.clone();
+    find_meaning();
+  }
 }
 
-Status Trial::choose_samples(const Graph& graph, const ModelJob& job,
-                             std::span<const CoremlImageInput> images) {
-  EC_TRY(Samples samples, samples_of(graph, job.samples, images));
-  inputs_ = std::move(samples.name);
-  samples_ = std::move(samples.values);
-  return {};
+void Trial::find_meaning() {
+  meaning_ = {quantize::parts_of_graph(*single_),
+              quantize::OutputTask::recognise(*single_, {}, results_)};
+  quantize::refine_parts(meaning_.parts, results_);
 }
 
 Status Trial::run_single(const Graph& graph) {
@@ -102,7 +115,7 @@ Status Trial::run_single(const Graph& graph) {
   return {};
 }
 
-Result<Trial::Results> Trial::run_half(const Graph& written) const {
+Result<Trial::Results> Trial::run_half(const Graph& written, size_t samples) const {
   Budget budget(limits_);
   const BudgetScope scope(budget);
   const std::unique_ptr<Graph> graph = written.clone();
@@ -111,7 +124,7 @@ Result<Trial::Results> Trial::run_half(const Graph& written) const {
   options.editor = [&](const Tensor& tensor, const MutableView& value) {
     if (value.dtype == DType::F32 && rounded.contains(&tensor)) round_to_halves(value.as<float>());
   };
-  return run_all(*graph, options, samples_);
+  return run_all(*graph, options, std::span(samples_).first(samples));
 }
 
 FormCost Trial::cost_of(const Graph& written, std::string form) const {
@@ -119,7 +132,7 @@ FormCost Trial::cost_of(const Graph& written, std::string form) const {
   cost.form = std::move(form);
   cost.reason = reason_;
   if (!cost.reason.empty()) return cost;
-  const Result<Results> results = run_half(written);
+  const Result<Results> results = run_half(written, samples_.size());
   if (!results.ok()) {
     cost.reason = results.error().message();
     return cost;
@@ -132,6 +145,44 @@ FormCost Trial::cost_of(const Graph& written, std::string form) const {
     cost.outputs.push_back(comparison.cost(written.output_names()[i]));
   }
   return cost;
+}
+
+Result<FormOutcome> Trial::judge(const Graph& written) const {
+  EC_CHECK_OK(quantize::check_budget(*single_, limit_, meaning_));
+  EC_TRY(const Results results, run_half(written, samples_.size()));
+  quantize::OutputComparison comparison(*single_, meaning_);
+  for (size_t s = 0; s < samples_.size(); ++s) comparison.see(results_[s], results[s]);
+  quantize::AccuracyReport report;
+  comparison.tell(report);
+  FormOutcome outcome{report.agreement().value_or(1), report.worst_sqnr_db()};
+  // Results that are no numbers have no noise to add up.
+  for (size_t i = 0; i < single_->outputs().size(); ++i) {
+    OutputComparison whole;
+    for (size_t s = 0; s < samples_.size(); ++s) whole.add(results_[s][i], results[s][i]);
+    const OutputCost cost = whole.cost("");
+    if (cost.sqnr_db < 0 || !std::isfinite(outcome.sqnr_db))
+      outcome.sqnr_db = std::min(outcome.sqnr_db, cost.sqnr_db);
+  }
+  return outcome;
+}
+
+Result<double> Trial::noise_of(const Graph& written) const {
+  EC_TRY(const Results results, run_half(written, 1));
+  double worst = -HUGE_VAL;
+  for (size_t i = 0; i < results_[0].size(); ++i) {
+    OutputComparison comparison;
+    comparison.add(results_[0][i], results[0][i]);
+    worst = std::max(worst, -comparison.cost("").sqnr_db);
+  }
+  return std::pow(10.0, worst / 10);
+}
+
+size_t Trial::affordable_runs() const {
+  // About a minute of products, and no more runs than a ranking is worth.
+  constexpr int64_t kAllMacs = 100'000'000'000, kFewest = 12, kMost = 160;
+  int64_t macs = 1;
+  for (const Operation* op : single_->topological()) macs += count_macs(*op).value_or(0);
+  return static_cast<size_t>(std::clamp<int64_t>(kAllMacs / macs, kFewest, kMost));
 }
 
 }  // namespace ec::metal
