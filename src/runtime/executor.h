@@ -25,7 +25,7 @@ namespace ec {
 // Sees every tensor an operation produced, as soon as it is complete. Called on the running thread.
 using TensorObserver = std::function<void(const Tensor& tensor, const ConstView& value)>;
 // May change a tensor before anything reads it; called before the observer. Results of
-// data-dependent shape are not offered.
+// data-dependent shape are not offered. With an editor, floats are not folded at preparation.
 using TensorEditor = std::function<void(const Tensor& tensor, const MutableView& value)>;
 
 struct ExecutorOptions {

@@ -133,6 +133,9 @@ class Builder {
 
   bool fold(const Operation& op) {
     if (op.def().traits.random || !op.bodies().empty()) return false;
+    // An editor is to see every number.
+    const auto is_real = [](const Tensor* output) { return is_float(output->dtype()); };
+    if (p_.options.editor && std::ranges::any_of(op.outputs(), is_real)) return false;
     const bool shape_only = op.kind() == OpKind::Shape || op.kind() == OpKind::Size;
     std::vector<Value> shapes;
     shapes.reserve(op.inputs().size());
