@@ -14,6 +14,41 @@ from harness import Case
 MODEL = "Data/com.apple.CoreML/model.mlmodel"
 WEIGHTS = "Data/com.apple.CoreML/weights/weight.bin"
 
+LOOP = """ecir 1
+graph @g(%x: f32[3]) -> (y = %y) {
+  %n = const i64[] dense[4]
+  %y = loop(%n, _, %x) {num_carried=1}
+    body graph @body(%i: i64[], %go: bool[], %v: f32[3]) -> (c = %go, v = %w) {
+      %two = const i64[] dense[2]
+      %early = less(%i, %two)
+      %w = if(%early, %v)
+        body graph @then(%p: f32[3]) -> (r = %r) {
+          %r = tanh(%p)
+        }
+        body graph @else(%p: f32[3]) -> (r = %r) {
+          %r = neg(%p)
+        }
+    }
+}
+"""
+STATE = """ecir 1
+graph @g(%x: f32[2]) -> (y = %y) {
+  %zero = const f32[2] splat(0)
+  %s = read_state(%zero) {name="sum"}
+  %y = add(%s, %x)
+  %w = write_state(%y) {name="sum"}
+}
+"""
+ATTENTION = """ecir 1
+graph @g(%q: f32[1,2,3,4], %k: f32[1,2,5,4], %v: f32[1,2,5,4]) -> (y = %y) {
+  %p = matmul(%q, %k) {transpose_b=true}
+  %h = const f32[] splat(0.5)
+  %s = mul(%p, %h)
+  %w = softmax(%s) {axis=3}
+  %y = matmul(%w, %v)
+}
+"""
+
 
 class Metal(Case):
     def setUp(self):
@@ -65,6 +100,34 @@ class Metal(Case):
         self.assertIn("first", outcome.err)
         self.assertIn("second", outcome.err)
         self.assertFalse((self.dir / "bad.mlpackage").exists())
+
+    def test_loops_and_branches(self):
+        self.write("loop.ecir", LOOP.encode())
+        result = self.good("loop.ecir", "-t", "metal", "-o", "loop.mlpackage", "--json").result
+        self.assertEqual((result["operators"]["while_loop"], result["operators"]["cond"]), (1, 1))
+        self.assertTrue(result["self_check"]["ran"], result["self_check"])
+        (row,) = (row for row in result["placement"]["operations"] if row["op"] == "loop")
+        self.assertEqual(row["status"], "predicted: CPU")
+        self.good("run", "loop.mlpackage")
+
+    def test_state_needs_a_newer_system_and_starts_from_zeros(self):
+        self.write("state.ecir", STATE.encode())
+        outcome = self.good("state.ecir", "-t", "metal", "--emit", "swift", "-o", "state.mlpackage", "--json")
+        self.assertIn("needs iOS 18", outcome.out)
+        self.assertIn("half precision between runs", outcome.out)
+        self.assertTrue(outcome.result["self_check"]["ran"], outcome.result["self_check"])
+        self.assertIn("makeState", (self.dir / "state.swift").read_text())
+        self.bad(3, "EC3004", "state.ecir", "-t", "metal", "--deployment-target", "ios17", "-o", "old.mlpackage")
+
+    def test_attention_is_one_operation_where_the_system_has_it(self):
+        self.write("attention.ecir", ATTENTION.encode())
+        operators = {}
+        for system in ("auto", "ios17", "ios18"):
+            arguments = ("attention.ecir", "-t", "metal", "--deployment-target", system, "-o", f"{system}.mlpackage", "--json")
+            operators[system] = self.good(*arguments).result["operators"]
+        self.assertEqual(operators["ios18"]["scaled_dot_product_attention"], 1)
+        for system in ("auto", "ios17"):
+            self.assertEqual((operators[system]["matmul"], operators[system]["softmax"]), (2, 1))
 
     def test_class_names(self):
         count = self.good("inspect", "m.onnx", "--dim", "batch=1", "--json").result["outputs"][0]["shape"]

@@ -125,6 +125,9 @@ Verdict by_type(const Operation& op) {
 
 Verdict verdict_of(const Operation& op) {
   if (op.outputs().empty()) return {};
+  if (!op.bodies().empty())
+    return cpu_alone("branches and loops are run by the CPU",
+                     "compute both branches and choose, or unroll the loop");
   Verdict v = by_type(op);
   if (!v.engine) return v;
   v = by_kind(op);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backend/metal/device.h"
+#include "ir/graph.h"
 #include "support/small_float.h"
 
 namespace ec::metal {
@@ -156,6 +157,9 @@ std::vector<Fact> machine_facts() {
 }
 
 Result<OpenedDevice> open_on_device(const std::filesystem::path& package, const Graph& interface) {
+  for (const Operation* op : interface.topological())
+    if (op->kind() == OpKind::ReadState)
+      return unavailable("packages with state are not run through Core ML by this session", nil);
   @autoreleasepool {
     EC_TRY(std::vector<TensorDescription> inputs, described(interface.inputs()));
     EC_TRY(std::vector<TensorDescription> outputs, described(interface.outputs()));

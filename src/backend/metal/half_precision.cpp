@@ -58,6 +58,12 @@ class HalfPrecision {
   Result<std::vector<KeptSingle>> run() {
     for (const Operation* op : graph_.topological()) find_delicate(*op);
     for (Operation* op : graph_.topological()) {
+      for (const auto& body : op->bodies()) {
+        EC_TRY(std::vector<KeptSingle> kept, HalfPrecision(*body, options_).run());
+        kept_.insert(kept_.end(), kept.begin(), kept.end());
+      }
+      EC_TRY(const bool border, is_border(*op));
+      if (border) continue;
       if (computes_on_half(*op))
         EC_CHECK_OK(convert(*op));
       else
@@ -199,6 +205,21 @@ class HalfPrecision {
     }
   }
 
+  // A cast between the two precisions that the graph has already: states and values of nested
+  // graphs may be halves.
+  Result<bool> is_border(Operation& op) {
+    if (op.kind() != OpKind::Cast) return false;
+    if (op.input(0)->dtype() == DType::F16 && is_single(op.output())) {
+      halves_.emplace(op.output(), op.input(0));
+      singles_.emplace(op.output(), op.output());
+      return true;
+    }
+    if (!is_single(op.input(0)) || op.output()->dtype() != DType::F16) return false;
+    EC_TRY(Tensor * half, half_of(op.input(0)));
+    graph_.replace_all_uses(op.output(), half);
+    return true;
+  }
+
   static void retype(Attrs& attrs, OpKind kind) {
     // Interpolation is parameters in single precision.
     if (kind != OpKind::Resize) round_parameters(attrs);
@@ -262,6 +283,8 @@ Result<std::vector<KeptSingle>> give_half_precision(Graph& graph,
 }
 
 Status give_single_precision(Graph& graph) {
+  for (const Operation* op : graph.topological())
+    for (const auto& body : op->bodies()) EC_CHECK_OK(give_single_precision(*body));
   // The type of the result is a parameter here, which the copy would keep.
   for (Operation* op : graph.topological()) {
     if (op->kind() != OpKind::Dequantize) continue;

@@ -1,5 +1,5 @@
 // Half precision: the last step before a package is written. Operations on f32 compute on f16, with
-// casts where the two meet; inputs and outputs keep their types.
+// casts where the two meet; inputs and outputs keep their types, those of nested graphs too.
 #pragma once
 
 #include <string>

@@ -27,6 +27,9 @@ constexpr NamedPipeline kPipelines[] = {
      // Programs have channels first; inputs and outputs keep the order that the model gives them.
      "layout{to=nchw},canonicalise,"
      "legalise-mil," EC_AFTER_LEGALISING},
+    {"to-metal-ios18", "The same for packages of iOS 18 and later, which have attention.",
+     "recover-attention,layout{to=nchw},canonicalise,"
+     "legalise-mil{attention=whole}," EC_AFTER_LEGALISING},
     {"metal", "What Core ML packages are written from.", "optimize,to-metal"},
 };
 
@@ -42,7 +45,7 @@ class MetalTarget : public Target {
   // The Neural Engine takes fixed sizes alone.
   bool needs_fixed_sizes() const override { return true; }
   TargetPipelines pipelines(const PipelineRequest&) const override {
-    return {"optimize", "to-metal"};
+    return {"optimize", options_.has_attention() ? "to-metal-ios18" : "to-metal"};
   }
 
   bool measures_samples() const override {

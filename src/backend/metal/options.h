@@ -18,6 +18,8 @@ enum class ComputeUnits : uint8_t { All, CpuAndNeuralEngine, CpuAndGpu, CpuOnly 
 struct TargetOptions {
   // Versions of the specification; the lowest one that serves is written.
   int lowest_version = 7, highest_version = 10;
+  // Every system that takes the package has attention as one operation.
+  bool has_attention() const { return lowest_version >= 9; }
   bool half_precision = true;
   WeightForm weights;
   std::optional<double> max_drop, min_sqnr;  // limits of what these two cost

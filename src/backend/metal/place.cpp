@@ -14,6 +14,7 @@
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
+#include "backend/metal/states.h"
 #include "ops/op_def.h"
 #include "passes/rewriter.h"
 #include "support/budget.h"
@@ -97,9 +98,23 @@ void tell(const PlacedPackage& package, DiagnosticSink& sink) {
     remark(fmt::format("the package needs {}: {}", coreml_system(summary.version),
                        summary.version_reason),
            "");
+  for (const std::string& state : package.states)
+    remark(state, "Core ML keeps state in half precision, from zeros");
   for (const auto& [from, to] : summary.renamed)
     remark(fmt::format("'{}' is called '{}' in the package", printable(from), to),
            "names of packages are letters, digits and _");
+}
+
+// Operations of branches and loops have rows where they cannot be written.
+void add_nested_problems(const Graph& body,
+                         const std::unordered_map<std::string, const Diagnostic*>& problems,
+                         PlacementReport& report) {
+  for (const Operation* op : body.topological()) {
+    OpPlacement row = row_of(*op);
+    mark_problem(*op, problems, row);
+    if (row.placement == Placement::Unsupported) report.add(std::move(row));
+    for (const auto& inner : op->bodies()) add_nested_problems(*inner, problems, report);
+  }
 }
 
 void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& options,
@@ -114,6 +129,8 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
     if (is_told(*op) || row.placement == Placement::Unsupported) report.add(std::move(row));
   }
   report.estimate = estimate_run(written, package.parameter_bytes, report);
+  for (const Operation* op : written.topological())
+    for (const auto& body : op->bodies()) add_nested_problems(*body, problems, report);
   if (package.program || report.unsupported > 0) return;
   OpPlacement row;
   row.name = job.name;
@@ -128,6 +145,7 @@ void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& op
 Status fold_constants(Graph& graph, PassContext& context) {
   Rewriter rewriter(graph, context);
   for (Operation* op : graph.topological()) {
+    for (const auto& body : op->bodies()) EC_CHECK_OK(fold_constants(*body, context));
     if (op->kind() == OpKind::Dequantize || op->kind() == OpKind::Quantize ||
         op->outputs().size() != 1 || !op->bodies().empty() || op->inputs().empty() ||
         op->def().traits.random)
@@ -146,15 +164,18 @@ Status fold_constants(Graph& graph, PassContext& context) {
 
 // What sessions do not need: floats in place of integers with scales, images and types that
 // packages take, and the forms of what that leaves.
-Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph) {
+Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph, const TargetOptions& options,
+                                                        PlacedPackage& package) {
   PassContext context;
   PassStats stats;
   EC_CHECK_OK(passes::simulate_integers(graph, context, stats));
   EC_TRY(std::vector<CoremlImageInput> images, give_image_inputs(graph));
   EC_CHECK_OK(passes::give_interface_types(graph, stats));
   EC_TRY([[maybe_unused]] const PassStats legal,
-         passes::kLegaliseMilPass.make({})->run(graph, context));
+         run_on_all_graphs(*passes::make_legalise_mil(options.has_attention()), graph, context));
   EC_CHECK_OK(fold_constants(graph, context));
+  // Behind legalising, which computes in single precision.
+  EC_TRY(package.states, give_half_states(graph));
   return images;
 }
 
@@ -223,7 +244,7 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   auto package = std::make_shared<PlacedPackage>();
   std::unique_ptr<Graph> written = job.graph->clone();
   CoremlWriteOptions write;
-  EC_TRY(write.images, give_package_form(*written));
+  EC_TRY(write.images, give_package_form(*written, options, *package));
   EC_TRY(PackageNumbers numbers, give_numbers(job, options, *written, write, *package));
   write.lowest_version = options.lowest_version;
   write.highest_version = options.highest_version;
@@ -241,7 +262,8 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   add_rows(job, *written, options, *package, placed.report);
   placed.report.compressed_weights = std::move(numbers.weights);
   placed.report.costs = std::move(numbers.costs);
-  if (options.half_precision) EC_CHECK_OK(give_single_precision(*written));
+  // States are halves in every precision.
+  EC_CHECK_OK(give_single_precision(*written));
   package->compared = std::move(written);
   placed.state = std::move(package);
   return placed;

@@ -20,7 +20,8 @@ struct PlacedPackage {
   // The graph that was written, with everything computed in single precision.
   std::unique_ptr<Graph> compared;
   std::vector<KeptSingle> kept;
-  int64_t parameter_bytes = 0;  // as the package stores them
+  std::vector<std::string> states;  // what users should know of them
+  int64_t parameter_bytes = 0;      // as the package stores them
 };
 
 Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,

@@ -116,7 +116,11 @@ std::string swift_source(const coreml::Interface& interface, std::string_view pa
   for (const Feature& input : interface.inputs) text += made_input(input);
   text += "    let features = try MLDictionaryFeatureProvider(dictionary: [\n";
   for (const Feature& input : interface.inputs) text += entry_of(input);
-  text += "    ])\n    let result = try model.prediction(from: features)\n";
+  const bool keeps = !interface.states.empty();
+  text += "    ])\n";
+  if (keeps) text += "    let state = model.makeState()  // one for each stream, kept between runs\n";
+  text += fmt::format("    let result = try model.prediction(from: features{})\n",
+                      keeps ? ", using: state" : "");
   for (const Feature& output : interface.outputs) text += read_output(output);
   return text + "}\n";
 }

@@ -1,5 +1,6 @@
-// Gathers, scatters, one_hot, positions of non-zero elements.
+// Gathers, scatters, updates of parts, one_hot, positions of non-zero elements.
 #include <algorithm>
+#include <numeric>
 
 #include "writer/coreml/emitter.h"
 
@@ -107,6 +108,81 @@ Status emit_scatter_nd(OpEmitter& e) {
   return {};
 }
 
+// --- updates at computed places ------------------------------------------------------------------
+
+// Starts outside are moved to the nearest place where the update fits.
+std::string clamped(OpEmitter& e, const std::string& starts, const std::vector<int64_t>& largest) {
+  const ValueType type = ValueType::tensor(DataType::Int32, {static_cast<int64_t>(largest.size())});
+  const std::string low =
+      e.step("maximum", {{"x", starts}, {"y", e.ints(std::vector<int64_t>(largest.size()))}}, type);
+  return e.step("minimum", {{"x", low}, {"y", e.ints(largest)}}, type);
+}
+
+// Whole rows along one axis, which every version can write.
+Status emit_row_update(OpEmitter& e, size_t axis, int64_t size, int64_t rows) {
+  const ValueType one = ValueType::tensor(DataType::Int32, {1});
+  const auto at = static_cast<int64_t>(axis);
+  std::string places = e.step(
+      "slice_by_index", {{"x", e.in(2)}, {"begin", e.ints({at})}, {"end", e.ints({at + 1})}}, one);
+  places = clamped(e, places, {size - rows});
+  if (rows > 1) {
+    std::vector<int64_t> steps(static_cast<size_t>(rows));
+    std::iota(steps.begin(), steps.end(), 0);
+    places = e.step("add", {{"x", places}, {"y", e.ints(steps)}},
+                    ValueType::tensor(DataType::Int32, {rows}));
+  }
+  std::vector<Arg> args{{"data", e.in(0)},
+                        {"indices", places},
+                        {"updates", e.in(1)},
+                        {"axis", e.i32(at)},
+                        {"mode", e.text("update")}};
+  add_validation(e, args);
+  e.emit("scatter", std::move(args));
+  return {};
+}
+
+Status emit_slice_update(OpEmitter& e, const std::vector<int64_t>& x,
+                         const std::vector<int64_t>& update) {
+  std::vector<int64_t> largest, own;
+  const auto known = int_values(e.input(2));
+  for (size_t d = 0; d < x.size(); ++d) {
+    largest.push_back(x[d] - update[d]);
+    if (known) own.push_back(std::clamp<int64_t>((*known)[d], 0, largest[d]));
+  }
+  const auto rank = static_cast<int64_t>(x.size());
+  std::string begin, end;
+  if (known) {
+    begin = e.ints(own);
+    for (size_t d = 0; d < x.size(); ++d) own[d] += update[d];
+    end = e.ints(own);
+  } else {
+    begin = clamped(e, e.in(2), largest);
+    end = e.step("add", {{"x", begin}, {"y", e.ints(update)}},
+                 ValueType::tensor(DataType::Int32, {rank}));
+  }
+  e.emit("slice_update", {{"x", e.in(0)}, {"update", e.in(1)}, {"begin", begin}, {"end", end}});
+  return {};
+}
+
+Status emit_dynamic_update(OpEmitter& e) {
+  const std::vector<int64_t> x = e.sizes(e.input(0)), update = e.sizes(e.input(1));
+  if (std::ranges::count(x, coreml::kUnknownSize) +
+      std::ranges::count(update, coreml::kUnknownSize))
+    return e.fail("an update of open sizes", "fix the sizes with --input-shape");
+  if (e.element() == DataType::Bool) return e.fail("truth values", "update numbers instead");
+  if (e.version() >= kCoremlIos18) return emit_slice_update(e, x, update);
+  std::vector<size_t> shorter;
+  for (size_t d = 0; d < x.size(); ++d)
+    if (x[d] != update[d]) shorter.push_back(d);
+  if (shorter.empty() && !x.empty()) shorter.push_back(0);
+  if (shorter.size() == 1) {
+    const size_t axis = shorter.front();
+    return emit_row_update(e, axis, x[axis], update[axis]);
+  }
+  EC_CHECK_OK(e.need(kCoremlIos18, "an update of a part along several dimensions"));
+  return emit_slice_update(e, x, update);
+}
+
 Status emit_one_hot(OpEmitter& e) {
   const auto depth = scalar_value(e.input(1));
   const Tensor* values = e.input(2);
@@ -145,7 +221,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::Gather, emit_gather},        {OpKind::GatherElements, emit_gather_elements},
     {OpKind::GatherNd, emit_gather_nd},   {OpKind::ScatterElements, emit_scatter_elements},
     {OpKind::ScatterNd, emit_scatter_nd}, {OpKind::OneHot, emit_one_hot},
-    {OpKind::NonZero, emit_non_zero},
+    {OpKind::NonZero, emit_non_zero},     {OpKind::DynamicUpdateSlice, emit_dynamic_update},
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // Convolutions, pools and products.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "ops/window.h"
 #include "writer/coreml/emitter.h"
+#include "writer/coreml/forms.h"
 
 namespace ec::mil {
 namespace {
@@ -256,6 +258,21 @@ Status emit_gemm(OpEmitter& e) {
   return emit_product(e, {attrs.transpose_a, attrs.transpose_b});
 }
 
+// --- attention -----------------------------------------------------------------------------------
+
+enum : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kNonpad };
+
+Status emit_attention(OpEmitter& e) {
+  if (!has_coreml_attention(e.op()))
+    return e.fail("caches, windows, factors or heads that programs do not have",
+                  std::string(kPipelineHint));
+  EC_CHECK_OK(e.need(kCoremlIos18, "attention as one operation"));
+  std::vector<Arg> args{{"query", e.in(kQuery)}, {"key", e.in(kKey)}, {"value", e.in(kValue)}};
+  if (e.has(kMask)) args.emplace_back("attn_mask", e.in(kMask));
+  e.emit_result(0, "scaled_dot_product_attention", std::move(args));
+  return {};
+}
+
 constexpr EmitRow kRows[] = {
     {OpKind::Conv, emit_conv},
     {OpKind::ConvTranspose, emit_conv_transpose},
@@ -266,6 +283,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::GlobalMaxPool, emit_global_max_pool},
     {OpKind::MatMul, emit_matmul},
     {OpKind::Gemm, emit_gemm},
+    {OpKind::Attention, emit_attention},
 };
 
 }  // namespace
@@ -273,3 +291,36 @@ constexpr EmitRow kRows[] = {
 const std::span<const EmitRow> kEmitWeighted = kRows;
 
 }  // namespace ec::mil
+
+namespace ec {
+
+bool has_coreml_attention(const Operation& op) {
+  using namespace mil;
+  const auto& attrs = op.attrs_as<AttentionAttrs>();
+  for (const size_t i : {kPastKey, kPastValue, kNonpad})
+    if (op.input(i) != nullptr) return false;
+  for (size_t i = 1; i < op.outputs().size(); ++i)
+    if (!op.graph().is_unused(op.output(i))) return false;
+  const Shape* shapes[] = {nullptr, nullptr, nullptr};
+  for (const size_t i : {kQuery, kKey, kValue}) {
+    if (!op.input(i)->type().is_static()) return false;
+    shapes[i] = &*op.input(i)->shape();
+  }
+  const Shape& query = *shapes[kQuery];
+  if (query.rank() == 3 && (attrs.q_heads != 1 || attrs.kv_heads != 1)) return false;
+  for (const Shape* shape : shapes)
+    for (size_t d = 0; d + 2 < query.rank(); ++d)
+      if (!(*shape)[d].same_size(query[d])) return false;
+  // Programs broadcast masks by their last dimensions.
+  const Tensor* mask = op.input(kMask);
+  if (mask != nullptr && (!mask->type().is_static() || mask->shape()->rank() > query.rank() ||
+                          mask->shape()->dims().back() != (*shapes[kKey])[query.rank() - 2] ||
+                          (mask->dtype() != DType::Bool && !is_float(mask->dtype()))))
+    return false;
+  const double root = std::sqrt(static_cast<double>(query.dims().back().size()));
+  constexpr double kSameScale = 1e-6;
+  return !attrs.causal && attrs.left_window < 0 && attrs.right_window < 0 && attrs.softcap == 0 &&
+         (attrs.scale == 0 || std::abs(double{attrs.scale} * root - 1) <= kSameScale);
+}
+
+}  // namespace ec

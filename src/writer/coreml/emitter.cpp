@@ -313,6 +313,21 @@ void OpEmitter::emit_result(size_t i, std::string_view type, std::vector<Arg> ar
   block_.add(std::move(op), name);
 }
 
+void OpEmitter::emit_blocks(std::string_view type, std::vector<Arg> args,
+                            std::vector<coreml::NamedType> results,
+                            std::vector<coreml::Block> blocks) {
+  coreml::Operation op = operation_of(type, std::move(args));
+  op.outputs = std::move(results);
+  op.blocks = std::move(blocks);
+  const std::string name = op.outputs.front().name;
+  block_.add(std::move(op), name);
+}
+
+void OpEmitter::emit_alone(std::string_view type, std::vector<Arg> args, std::string_view name) {
+  const std::string unique = block_.state().names.unique(name);
+  block_.add(operation_of(type, std::move(args)), unique);
+}
+
 std::vector<std::string> OpEmitter::steps(std::string_view type, std::vector<Arg> args,
                                           std::vector<ValueType> results) {
   coreml::Operation op = operation_of(type, std::move(args));

@@ -37,6 +37,12 @@ class Names {
   std::map<std::string, int, std::less<>> next_;
 };
 
+// A state that the program reads, and writes perhaps.
+struct ProgramState {
+  std::string name, program_name;  // in the graph and in the program
+  ValueType type;
+};
+
 struct WriteState {
   Names names;
   coreml::WeightFile weights;
@@ -46,6 +52,7 @@ struct WriteState {
   std::string needed_by;
   DiagnosticSink* sink = nullptr;
   const CoremlStoredConstants* stored = nullptr;
+  std::vector<ProgramState> states;
 
   // Something needs this version, which `what` says: EC3004 where the deployment target is older.
   Status need(int wanted, std::string what);
@@ -75,11 +82,12 @@ class BlockEmitter {
   Value stored_value(ValueType type, Blob data);
   void add(coreml::Operation operation, std::string_view name);
 
-  // Every operation, producers first. Those that cannot be written are reported; the rest is looked
-  // at all the same.
+  // Every operation, producers first; state is read before anything writes it. Those that cannot be
+  // written are reported; the rest is looked at all the same.
   void emit_operations();
   // The names of the outputs, each of an operation of its own.
   void emit_outputs(const std::vector<std::string>& names);
+  const std::vector<std::string>& outputs() const { return block_.outputs; }
   coreml::Block take() && { return std::move(block_); }
 
  private:
@@ -132,6 +140,11 @@ class OpEmitter {
   void emit(std::string_view type, std::vector<Arg> args);
   // The same for result i alone.
   void emit_result(size_t i, std::string_view type, std::vector<Arg> args);
+  // The same with nested blocks; the names of the results are taken already.
+  void emit_blocks(std::string_view type, std::vector<Arg> args,
+                   std::vector<coreml::NamedType> results, std::vector<coreml::Block> blocks);
+  // An operation without results.
+  void emit_alone(std::string_view type, std::vector<Arg> args, std::string_view name);
   // An operation on the way, with one result or several.
   std::string step(std::string_view type, std::vector<Arg> args, ValueType result);
   std::vector<std::string> steps(std::string_view type, std::vector<Arg> args,
@@ -187,7 +200,7 @@ struct PlainRow {
 };
 extern const std::span<const EmitRow> kEmitElementwise, kEmitActivations, kEmitReduce,
     kEmitMovement, kEmitGather, kEmitWeighted, kEmitNorms, kEmitImage, kEmitRecurrent,
-    kEmitQuantize;
+    kEmitQuantize, kEmitControl, kEmitState;
 extern const std::span<const PlainRow> kEmitPlain;
 
 // Null when programs have nothing for the op.

@@ -10,5 +10,7 @@ namespace ec {
 bool has_coreml_lstm(const Operation& op);
 bool has_coreml_resize(const Operation& op);
 bool has_coreml_prelu(const Operation& op);
+// Attention without caches, windows or factors of its own, on equal numbers of heads.
+bool has_coreml_attention(const Operation& op);
 
 }  // namespace ec

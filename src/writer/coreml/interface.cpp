@@ -153,6 +153,21 @@ Result<InterfaceNames> name_interface(const Graph& graph, WriteState& state, Blo
   return names;
 }
 
+void describe_states(const std::vector<ProgramState>& states, coreml::Interface& interface,
+                     coreml::Function& main) {
+  for (const ProgramState& state : states) {
+    coreml::Feature& feature = interface.states.emplace_back();
+    feature.name = state.program_name;
+    feature.kind = coreml::Feature::Kind::State;
+    feature.array = coreml::ArrayType::Float16;
+    feature.shape = state.type.dims;
+    ValueType type;
+    type.kind = ValueType::Kind::State;
+    type.nested = {state.type};
+    main.inputs.push_back({state.program_name, std::move(type)});
+  }
+}
+
 Status describe_interface(const Graph& graph, const InterfaceNames& names,
                           const CoremlWriteOptions& options, coreml::Interface& interface,
                           coreml::Function& main) {

@@ -24,6 +24,10 @@ Status describe_interface(const Graph& graph, const InterfaceNames& names,
                           const CoremlWriteOptions& options, coreml::Interface& interface,
                           coreml::Function& main);
 
+// States as inputs of the function, which applications keep between runs.
+void describe_states(const std::vector<ProgramState>& states, coreml::Interface& interface,
+                     coreml::Function& main);
+
 // The first output that has a number for each label becomes the name of the best class and the
 // numbers by name.
 Status add_classifier(const Graph& graph, WriteState& state, const std::vector<std::string>& labels,

@@ -96,9 +96,9 @@ EmitFn find_emit(OpKind kind) {
   static const std::vector<EmitFn> kTable = [] {
     std::vector<EmitFn> table(all_ops().size(), nullptr);
     for (const PlainRow& row : kEmitPlain) table[static_cast<size_t>(row.kind)] = emit_plain;
-    for (const auto rows :
-         {kEmitElementwise, kEmitActivations, kEmitReduce, kEmitMovement, kEmitGather,
-          kEmitWeighted, kEmitNorms, kEmitImage, kEmitRecurrent, kEmitQuantize})
+    for (const auto rows : {kEmitElementwise, kEmitActivations, kEmitReduce, kEmitMovement,
+                            kEmitGather, kEmitWeighted, kEmitNorms, kEmitImage, kEmitRecurrent,
+                            kEmitQuantize, kEmitControl, kEmitState})
       for (const EmitRow& row : rows) table[static_cast<size_t>(row.kind)] = row.emit;
     return table;
   }();
@@ -106,7 +106,10 @@ EmitFn find_emit(OpKind kind) {
 }
 
 void BlockEmitter::emit_operations() {
-  for (const Operation* op : graph_.topological()) {
+  std::vector<Operation*> order = graph_.topological();
+  std::ranges::stable_partition(
+      order, [](const Operation* op) { return op->kind() == OpKind::ReadState; });
+  for (const Operation* op : order) {
     OpEmitter emitter(*this, *op);
     const EmitFn emit_op = find_emit(op->kind());
     Status status = emit_op == nullptr
@@ -140,6 +143,7 @@ Result<CoremlProgram> write_once(const Graph& graph, const CoremlWriteOptions& o
   model.specification_version = state.version;
   model.metadata = options.metadata;
   EC_CHECK_OK(describe_interface(graph, names, options, model.interface, main));
+  describe_states(state.states, model.interface, main);
   EC_CHECK_OK(add_classifier(graph, state, options.labels, model.interface, main));
   program.summary.renamed = names.renamed;
   std::map<std::string, int64_t> counts;

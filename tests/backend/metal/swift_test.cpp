@@ -44,6 +44,16 @@ func runModel() async throws {
 )");
 }
 
+TEST(Swift, StateIsMadeOnceAndGivenToTheRun) {
+  coreml::Interface interface;
+  interface.inputs = {array("x", {1, 4}, coreml::ArrayType::Float32)};
+  interface.outputs = {array("y", {1, 4}, coreml::ArrayType::Float32)};
+  interface.states = {array("h", {1, 8}, coreml::ArrayType::Float16)};
+  const std::string text = swift_source(interface, "m.mlpackage", ComputeUnits::All);
+  EXPECT_NE(text.find("let state = model.makeState()"), std::string::npos) << text;
+  EXPECT_NE(text.find("model.prediction(from: features, using: state)"), std::string::npos) << text;
+}
+
 TEST(Swift, ImagesAndClasses) {
   coreml::Interface interface;
   coreml::Feature image;

@@ -14,14 +14,27 @@ bool is_half(const Tensor* tensor) { return tensor != nullptr && tensor->dtype()
 
 class Simulation {
  public:
-  explicit Simulation(Graph& graph) : graph_(graph) {}
+  explicit Simulation(Graph& graph, bool nested = false) : graph_(graph), nested_(nested) {}
 
   Result<std::unordered_set<const Tensor*>> run() {
     for (Operation* op : graph_.topological()) {
+      for (const auto& body : op->bodies()) {
+        EC_TRY([[maybe_unused]] const std::unordered_set<const Tensor*> inner,
+               Simulation(*body, true).run());
+      }
       const bool any =
           std::ranges::any_of(op->inputs(), is_half) || std::ranges::any_of(op->outputs(), is_half);
       if (!any) continue;
-      EC_CHECK_OK(op->kind() == OpKind::Cast ? replace_cast(*op) : replace(*op));
+      if (keeps_types(*op))
+        EC_CHECK_OK(connect(*op));
+      else
+        EC_CHECK_OK(op->kind() == OpKind::Cast ? replace_cast(*op) : replace(*op));
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const auto found = singles_.find(graph_.outputs()[i]);
+      if (found == singles_.end()) continue;
+      EC_TRY(Tensor * half, cast(found->second, DType::F16));
+      graph_.set_output(i, half);
     }
     PassContext context;
     Rewriter rewriter(graph_, context);
@@ -40,9 +53,29 @@ class Simulation {
     return cast(half, DType::F32);
   }
 
+  // Values of nested graphs and states are halves that are kept so.
+  static bool keeps_types(const Operation& op) {
+    return !op.bodies().empty() || op.kind() == OpKind::ReadState ||
+           op.kind() == OpKind::WriteState;
+  }
+  Status connect(Operation& op) {
+    for (size_t i = 0; i < op.inputs().size(); ++i) {
+      const auto found = singles_.find(op.input(i));
+      if (op.input(i) == nullptr || found == singles_.end() || op.input(i)->is_constant()) continue;
+      EC_TRY(Tensor * half, cast(found->second, DType::F16));
+      graph_.set_operand(&op, i, half);
+    }
+    return {};
+  }
+
   Result<Tensor*> single(Tensor* tensor) {
     if (!is_half(tensor)) return tensor;
     if (const auto found = singles_.find(tensor); found != singles_.end()) return found->second;
+    if (tensor->is_input() || (tensor->producer() != nullptr && keeps_types(*tensor->producer()))) {
+      EC_TRY(Tensor * result, cast(tensor, DType::F32));
+      singles_.emplace(tensor, result);
+      return result;
+    }
     if (!tensor->is_constant()) return Error(Code::Internal, "a half without its producer");
     const auto halves = tensor->values<uint16_t>();
     Buffer values = Buffer::allocate(halves.size() * sizeof(float));
@@ -92,9 +125,9 @@ class Simulation {
         continue;
       }
       Tensor* result = fresh->output(i);
-      rounded_.insert(result);
-      // Stored weights are unpacked before the run.
-      if (op.kind() == OpKind::Dequantize) {
+      if (!nested_) rounded_.insert(result);
+      // Stored weights are unpacked before the run, and no editor sees nested graphs.
+      if (op.kind() == OpKind::Dequantize || nested_) {
         EC_TRY(result, rounded(result));
       }
       singles_.emplace(old, result);
@@ -104,6 +137,7 @@ class Simulation {
 
   Graph& graph_;
   std::unordered_map<const Tensor*, Tensor*> singles_;  // looked up, never iterated
+  const bool nested_;
   std::unordered_set<const Tensor*> rounded_;
 };
 

@@ -33,7 +33,6 @@ constexpr RewriteRule kRules[] = {
     {OpKind::ArgMin, apply_formula, "reductions"},
     {OpKind::RmsNorm, apply_formula, "normalisations"},
     {OpKind::LpNorm, apply_formula, "normalisations"},
-    {OpKind::Attention, apply_formula, "attention"},
     {OpKind::RotaryEmbedding, apply_formula, "attention"},
     {OpKind::Einsum, apply_formula, "einsums"},
     {OpKind::GridSample, apply_formula, "sampled grids"},
@@ -44,6 +43,8 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Gru, apply_formula, "recurrent layers"},
     {OpKind::Rnn, apply_formula, "recurrent layers"},
     {OpKind::Resize, lower_other_resize, "resizes"},
+    {OpKind::Loop, apply_formula, "loops"},
+    {OpKind::Scan, apply_formula, "loops"},
 };
 
 }  // namespace

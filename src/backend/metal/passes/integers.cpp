@@ -268,8 +268,10 @@ bool has_no_float_form(const Operation& op) {
 
 Status simulate_integers(Graph& graph, PassContext& context, PassStats& stats) {
   // The writer refuses them by name.
-  for (const Operation* op : graph.topological())
+  for (const Operation* op : graph.topological()) {
     if (has_no_float_form(*op)) return {};
+    for (const auto& body : op->bodies()) EC_CHECK_OK(simulate_integers(*body, context, stats));
+  }
   for (const Tensor* tensor : graph.tensors()) {
     if (!tensor->type().quant) continue;
     EC_CHECK_OK(Simulation(graph, context).run(stats));

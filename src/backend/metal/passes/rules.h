@@ -10,7 +10,9 @@
 namespace ec::passes {
 
 extern const std::span<const RewriteRule> kMilFormulas, kMilActivations, kMilArithmetic, kMilLinear,
-    kMilNorms, kMilMovement, kMilRanks, kMilWindows;
+    kMilNorms, kMilMovement, kMilRanks, kMilSequences, kMilWindows;
+// Attention as one operation, or as products: one of the two.
+extern const std::span<const RewriteRule> kMilWholeAttention, kMilAttentionProducts;
 
 // Inputs and outputs of types that packages do not have become ones that they have, with casts.
 Status give_interface_types(Graph& graph, PassStats& stats);

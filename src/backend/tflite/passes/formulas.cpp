@@ -39,9 +39,10 @@ Result<bool> split_fused(Rewriter& rewriter, Operation* op) {
 }
 
 Result<bool> apply_formula(Rewriter& rewriter, Operation* op) {
-  for (const auto family : {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteResize,
-                            kTfliteReductions, kTfliteMovement, kTfliteRecurrent, kTfliteEinsum,
-                            kTfliteGridSample, kTfliteAttention, kTfliteScatter, kTfliteSignal})
+  for (const auto family :
+       {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteResize, kTfliteReductions,
+        kTfliteMovement, kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention,
+        kTfliteScatter, kTfliteSignal, kTfliteLoops})
     for (const RewriteRule& rule : family) {
       if (rule.kind != op->kind()) continue;
       EC_TRY(const bool applied, rule.apply(rewriter, op));

@@ -57,9 +57,8 @@ class SinglePrecision {
     const auto any = [](const std::vector<Tensor*>& list) {
       return std::any_of(list.begin(), list.end(), is_other_float);
     };
-    if (!op->bodies().empty() || op->kind() == OpKind::Custom ||
-        (!any(op->inputs()) && !any(op->outputs())))
-      return {};
+    if (!any(op->inputs()) && !any(op->outputs())) return {};
+    if (!op->bodies().empty() || op->kind() == OpKind::Custom) return keep_types(op);
     if (op->kind() == OpKind::Cast) return visit_cast(op);
     std::vector<Tensor*> inputs;
     for (Tensor* input : op->inputs()) {
@@ -85,6 +84,19 @@ class SinglePrecision {
     }
     if (op->kind() == OpKind::ReadState) reads_.emplace_back(op, copy->output());
     for (size_t i = 0; i < op->outputs().size(); ++i) give(op->output(i), copy->output(i));
+    return {};
+  }
+
+  // What nested graphs are given keeps its type, without the operation that computed it before.
+  Status keep_types(Operation* op) {
+    for (size_t i = 0; i < op->inputs().size(); ++i) {
+      const auto it = single_.find(op->input(i));
+      if (op->input(i) == nullptr || it == single_.end()) continue;
+      const Operation* producer = it->second->producer();
+      if (producer->kind() == OpKind::Cast && producer->input(0) == op->input(i)) continue;
+      EC_TRY(Tensor * back, cast(it->second, op->input(i)->dtype()));
+      graph_.set_operand(op, i, back);
+    }
     return {};
   }
 
