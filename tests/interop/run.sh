@@ -132,6 +132,7 @@ compare_coreml() {
   local coreml="$work/coreml/bin/python" recorded=()
   [ ! -d "$data/coreml" ] || recorded=(--recorded "$data/coreml")
   "$coreml" tests/interop/coreml_write_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$coreml" tests/interop/coreml_control_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_compress_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_sweep.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_read_check.py --edgecompile "$program" "${recorded[@]}" --out "$work/results" || status=1
