@@ -7,6 +7,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace ec {
 namespace {
 
@@ -30,10 +34,12 @@ struct Square {
         a, b, (kFirst + static_cast<int>(I) / 2 + (static_cast<int>(I) % 2) * kSide)...);
   }
 
-  static void transpose(std::byte* dst, int64_t dst_row, const std::byte* src, int64_t src_row) {
+  // Row i of the source is `src_rows[i]` bytes further.
+  static void transpose(std::byte* dst, int64_t dst_row, const std::byte* src,
+                        const int64_t* src_rows) {
     using Lanes = std::make_index_sequence<static_cast<size_t>(kSide)>;
     Vector rows[kSide], next[kSide];
-    for (int i = 0; i < kSide; ++i) std::memcpy(&rows[i], src + i * src_row, 16);
+    for (int i = 0; i < kSide; ++i) std::memcpy(&rows[i], src + src_rows[i], 16);
     for (int width = 1; width < kSide; width *= 2) {
       for (int i = 0; i < kSide / 2; ++i) {
         next[2 * i] = zip<0>(rows[i], rows[i + kSide / 2], Lanes{});
@@ -45,29 +51,80 @@ struct Square {
   }
 };
 
-// `rows` is contiguous in the source, `cols` in the destination.
-template <class T>
-void transpose_plane(std::byte* dst, const std::byte* src, const Axis& rows, const Axis& cols) {
-  constexpr int64_t kSide = Square<T>::kSide;
-  constexpr int64_t kBytes = sizeof(T);
-  const auto element = [&](int64_t r, int64_t c) {
-    std::memcpy(dst + r * rows.dst + c * kBytes, src + r * kBytes + c * cols.src, sizeof(T));
-  };
-  const int64_t square_cols = cols.size / kSide * kSide;
-  const int64_t square_rows = rows.size / kSide * kSide;
-  // Strips of destination columns as wide as a cache line keep the source lines in use.
-  constexpr int64_t kStrip = std::max<int64_t>(kSide, 64 / kBytes);
-  for (int64_t c0 = 0; c0 < square_cols; c0 += kStrip) {
-    const int64_t c1 = std::min(c0 + kStrip, square_cols);
-    for (int64_t r = 0; r < square_rows; r += kSide)
-      for (int64_t c = c0; c < c1; c += kSide)
-        Square<T>::transpose(dst + r * rows.dst + c * kBytes, rows.dst,
-                             src + r * kBytes + c * cols.src, cols.src);
-    for (int64_t r = square_rows; r < rows.size; ++r)
-      for (int64_t c = c0; c < c1; ++c) element(r, c);
+// A plane of elements: rows are contiguous in the source, columns in the destination. The columns
+// may come from anywhere in the source.
+struct Plane {
+  std::byte* dst;
+  const std::byte* src;
+  int64_t rows, dst_row;                 // bytes from one row of the destination to the next
+  std::span<const int64_t> col_offsets;  // of the source, in bytes
+  bool past_caches;
+};
+
+// Writes a line of the cache without reading it first, as other stores do.
+void store_line(std::byte* dst, const std::byte* line) {
+#if defined(__SSE2__)
+  // Parts of two lines would be written apart.
+  if (reinterpret_cast<uintptr_t>(dst) % 64 == 0) {
+    for (int i = 0; i < 64; i += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(line + i)));
+    return;
   }
-  for (int64_t r = 0; r < rows.size; ++r)
-    for (int64_t c = square_cols; c < cols.size; ++c) element(r, c);
+#endif
+  std::memcpy(dst, line, 64);
+}
+
+// Other threads see what store_line() wrote.
+void finish_stores() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+// A tile as wide as a line of the cache both ways, put together on the stack and written past the
+// caches.
+template <class T>
+void transpose_tile(const Plane& plane, int64_t row, int64_t col) {
+  constexpr int kSide = Square<T>::kSide, kTile = 64 / static_cast<int>(sizeof(T));
+  alignas(64) std::byte tile[64 * kTile];
+  for (int c = 0; c < kTile; c += kSide) {
+    const int64_t* offsets = plane.col_offsets.data() + col + c;
+    for (int r = 0; r < kTile; r += kSide)
+      Square<T>::transpose(tile + r * 64 + c * static_cast<int>(sizeof(T)), 64,
+                           plane.src + (row + r) * int64_t{sizeof(T)}, offsets);
+  }
+  std::byte* out = plane.dst + row * plane.dst_row + col * int64_t{sizeof(T)};
+  for (int r = 0; r < kTile; ++r, out += plane.dst_row) store_line(out, tile + r * 64);
+}
+
+template <class T>
+void transpose_plane(const Plane& plane) {
+  constexpr int64_t kSide = Square<T>::kSide, kBytes = sizeof(T), kTile = 64 / kBytes;
+  const auto cols = static_cast<int64_t>(plane.col_offsets.size());
+  const auto squares = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    for (int64_t r = r0; r + kSide <= r1; r += kSide)
+      for (int64_t c = c0; c < c1; c += kSide)
+        Square<T>::transpose(plane.dst + r * plane.dst_row + c * kBytes, plane.dst_row,
+                             plane.src + r * kBytes, plane.col_offsets.data() + c);
+  };
+  const auto elements = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    for (int64_t r = r0; r < r1; ++r)
+      for (int64_t c = c0; c < c1; ++c)
+        std::memcpy(plane.dst + r * plane.dst_row + c * kBytes,
+                    plane.src + r * kBytes + plane.col_offsets[static_cast<size_t>(c)], sizeof(T));
+  };
+  const int64_t square_rows = plane.rows / kSide * kSide, square_cols = cols / kSide * kSide;
+  for (int64_t c = 0; c < square_cols;) {
+    int64_t r = 0;
+    if (plane.past_caches && c + kTile <= cols)
+      for (; r + kTile <= plane.rows; r += kTile) transpose_tile<T>(plane, r, c);
+    const int64_t stop = std::min(c + kTile, square_cols);
+    squares(r, plane.rows, c, stop);
+    elements(square_rows, plane.rows, c, stop);
+    c = stop;
+  }
+  elements(0, plane.rows, square_cols, cols);
 }
 
 template <class T>
@@ -101,7 +158,7 @@ void copy_line(std::byte* dst, const std::byte* src, const Axis& axis, size_t by
   }
 }
 
-using PlaneFn = void (*)(std::byte*, const std::byte*, const Axis&, const Axis&);
+using PlaneFn = void (*)(const Plane&);
 
 PlaneFn plane_function(size_t bytes) {
   switch (bytes) {
@@ -135,6 +192,23 @@ std::vector<Axis> joined_axes(std::span<const int64_t> dst_strides,
   return axes;
 }
 
+// Takes the last axes that are one run of the destination off, as the offsets of their elements in
+// the source.
+std::vector<int64_t> take_columns(std::vector<Axis>& axes, int64_t step) {
+  constexpr int64_t kMost = 16384;
+  std::vector<int64_t> offsets = {0};
+  while (!axes.empty()) {
+    const Axis axis = axes.back();
+    const auto run = static_cast<int64_t>(offsets.size());
+    if (axis.dst != run * step || (run > 1 && axis.size * run > kMost)) break;
+    axes.pop_back();
+    offsets.resize(static_cast<size_t>(axis.size * run));
+    for (size_t i = static_cast<size_t>(run); i < offsets.size(); ++i)
+      offsets[i] = offsets[i - static_cast<size_t>(run)] + axis.src;
+  }
+  return offsets;
+}
+
 // Calls f with the offsets of every index of the axes.
 template <class F>
 void for_each_index(std::span<const Axis> axes, F&& f) {
@@ -162,7 +236,7 @@ void for_each_index(std::span<const Axis> axes, F&& f) {
 
 void strided_copy(std::byte* dst, std::span<const int64_t> dst_strides, const std::byte* src,
                   std::span<const int64_t> src_strides, std::span<const int64_t> shape,
-                  size_t element_size) {
+                  size_t element_size, NextUse next_use) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
   const auto element = static_cast<int64_t>(element_size);
   std::vector<Axis> axes = joined_axes(dst_strides, src_strides, shape, element);
@@ -175,19 +249,25 @@ void strided_copy(std::byte* dst, std::span<const int64_t> dst_strides, const st
     std::memcpy(dst, src, unit);
     return;
   }
-  const Axis cols = axes.back();
-  axes.pop_back();
   const auto step = static_cast<int64_t>(unit);
   const auto rows =
       std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.src == step; });
   const PlaneFn plane = plane_function(unit);
-  if (cols.dst == step && rows != axes.end() && plane != nullptr) {
+  if (axes.back().dst == step && axes.back().src != step && rows != axes.end() &&
+      plane != nullptr) {
     const Axis row_axis = *rows;
     axes.erase(rows);
-    for_each_index(axes, [&](int64_t d, int64_t s) { plane(dst + d, src + s, row_axis, cols); });
-  } else {
-    for_each_index(axes, [&](int64_t d, int64_t s) { copy_line(dst + d, src + s, cols, unit); });
+    const std::vector<int64_t> columns = take_columns(axes, step);
+    const bool past_caches = next_use == NextUse::Later;
+    for_each_index(axes, [&](int64_t d, int64_t s) {
+      plane({dst + d, src + s, row_axis.size, row_axis.dst, columns, past_caches});
+    });
+    if (past_caches) finish_stores();
+    return;
   }
+  const Axis line = axes.back();
+  axes.pop_back();
+  for_each_index(axes, [&](int64_t d, int64_t s) { copy_line(dst + d, src + s, line, unit); });
 }
 
 void fill_elements(std::byte* dst, const std::byte* element, size_t element_size, int64_t count) {

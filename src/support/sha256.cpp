@@ -67,7 +67,8 @@ void add_blocks_portable(State& state, const uint8_t* data, size_t count) {
 }
 
 void add_blocks(State& state, const uint8_t* data, size_t count) {
-  if (!add_blocks_by_instructions(state, data, count)) add_blocks_portable(state, data, count);
+  if (!add_blocks_by_instructions(state, data, count) && !add_blocks_by_vectors(state, data, count))
+    add_blocks_portable(state, data, count);
 }
 
 }  // namespace sha256

@@ -16,5 +16,6 @@ void add_blocks(State& state, const uint8_t* data, size_t count);
 void add_blocks_portable(State& state, const uint8_t* data, size_t count);
 // False, and nothing done, where the processor has none.
 bool add_blocks_by_instructions(State& state, const uint8_t* data, size_t count);
+bool add_blocks_by_vectors(State& state, const uint8_t* data, size_t count);
 
 }  // namespace ec::sha256

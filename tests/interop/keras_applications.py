@@ -7,9 +7,8 @@ Needs TensorFlow (requirements-tensorflow.txt). Every architecture has random we
 .keras, .h5, SavedModel and frozen graph, each by a process of its own. A cell passes when its largest error is at most 1e-4
 of the largest output, or when it is no further from the same network in double precision than TensorFlow is. The counts of
 operations are those after optimisation; they have to be the same in all four forms, but for batch normalisations that stay:
-a Keras file has one operation for each, TensorFlow's graphs a multiplication and an addition. Times are processor time, the least of
-three runs of ours and three of TensorFlow's loader in turns: `inspect`, which leaves the weights in the file, and `compile` that
-ends after the import, with all weights in memory. Results are kept in OUT/keras_applications.json, a line for each
+a Keras file has one operation for each, TensorFlow's graphs a multiplication and an addition. Time and memory of the
+import are compared by benchmarks/import_vs_tensorflow.py. Results are kept in OUT/keras_applications.json, a line for each
 architecture, so that a run continues where the last one ended, whatever ended it; keras_applications.md is the table. One
 architecture of each family comes first.
 """
@@ -25,13 +24,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[2] / "benchmarks")]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import program
-from measured_process import run_measured
 
 TOLERANCE = 1e-4
 FORMS = ("keras", "h5", "saved_model", "frozen")
@@ -44,7 +41,6 @@ ORDER = ("EfficientNetV2B0 ConvNeXtTiny NASNetMobile InceptionResNetV2 Xception 
          "EfficientNetB3 EfficientNetV2B3 DenseNet169 DenseNet201 EfficientNetB4 EfficientNetV2S EfficientNetB5 ResNet101V2 ResNet101 "
          "ConvNeXtSmall ResNet152V2 ResNet152 EfficientNetB6 EfficientNetV2M EfficientNetB7 VGG19 NASNetLarge ConvNeXtBase EfficientNetV2L "
          "ConvNeXtLarge ConvNeXtXLarge").split()
-MEASURED = 3
 
 
 def tensorflow():
@@ -103,34 +99,6 @@ def save(tf, keras, network, picture: np.ndarray, form: str, folder: pathlib.Pat
     return folder / f"network.{form}"
 
 
-def load_seconds(tf, keras, model: pathlib.Path, form: str) -> float | None:
-    """What TensorFlow or Keras takes to load the same file; None where it cannot, as Keras 3.15 with MobileNetV3 as .h5."""
-    start = time.process_time()
-    if form == "saved_model":
-        tf.saved_model.load(str(model))
-    elif form == "frozen":
-        graph = tf.compat.v1.GraphDef()
-        graph.ParseFromString(model.read_bytes())
-        tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
-    else:
-        try:
-            keras.models.load_model(model, compile=False)
-        except ValueError:
-            return None
-    return time.process_time() - start
-
-
-def import_figures(tf, keras, binary: str, model: pathlib.Path, form: str) -> dict:
-    """Our import and their loading of one file, in turns; the least of each."""
-    ours, loaded, theirs = [], [], []
-    for _ in range(MEASURED):
-        ours.append(run_measured([binary, "inspect", str(model)])[1])
-        loaded.append(run_measured([binary, "compile", str(model), "--target", "tflite", "-o", os.devnull + ".tflite", "--stop-after", "import"])[1])
-        theirs.append(load_seconds(tf, keras, model, form))
-    return {"seconds": min(run["cpu_seconds"] for run in ours), "loaded_seconds": min(run["cpu_seconds"] for run in loaded),
-            "memory_mb": max(run["memory_mb"] for run in loaded), "theirs_seconds": None if None in theirs else min(theirs)}
-
-
 def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a.astype(np.float64) - b).max() / max(1e-30, np.abs(b).max()))
 
@@ -147,7 +115,6 @@ def compare(binary: str, name: str) -> dict:
             cell: dict = {}
             row["forms"][form] = cell
             model = save(tf, keras, network, picture, form, pathlib.Path(text))
-            cell["file_mb"] = sum(f.stat().st_size for f in [model, *model.rglob("*")] if f.is_file()) / 1e6
             try:
                 shapes = program.shapes_in_order([picture])
                 got = next(iter(program.run_model(binary, model, [picture], *shapes).values()))
@@ -163,7 +130,6 @@ def compare(binary: str, name: str) -> dict:
                 kinds = collections.Counter(layer["op"] for layer in program.report(binary, "inspect", f"{text}/network.ecir")["layers"])
                 cell["batch_norms"], cell["kinds"] = kinds.pop("batch_norm", 0), dict(sorted(kinds.items()))
                 (pathlib.Path(text) / "network.ecir").unlink()
-                cell.update(import_figures(tf, keras, binary, model, form))
             except (program.Failed, RuntimeError, subprocess.TimeoutExpired) as failure:
                 cell["good"], cell["failure"] = False, str(failure)[:300]
     return row
@@ -193,31 +159,21 @@ def table(results: dict) -> str:
     cells = [(cell, form) for row in results.values() for form, cell in row["forms"].items()]
     same = [name for name, row in results.items() if same_operations(row)]
 
-    def factors(key: str) -> str:
-        """How much longer theirs took, by form: least and median."""
-        faster = {form: [c["theirs_seconds"] / c[key] for c, f in cells if f == form and c.get("theirs_seconds") and key in c] for form in FORMS}
-        return ", ".join(f"{form} {min(v):.0f} and {np.median(v):.0f}" for form, v in faster.items() if v)
-
-    memory = [(cell["memory_mb"] - 64) / cell["file_mb"] for cell, _ in cells if "memory_mb" in cell and cell["file_mb"] > 64]
     lines = [
         "# keras.applications against TensorFlow", "",
         f"{len(results)} architectures with random weights, saved by TensorFlow and Keras in four forms. A cell is the largest error as a",
         "share of the largest output; at most 0.0001 passes, or no further from double precision than TensorFlow is.",
         f"{sum(cell['good'] for cell, _ in cells)} of {len(cells)} pass; {len(same)} of {len(results)} architectures have the same operations after optimisation in all forms: as many of each",
         "kind, where a batch normalisation that stays counts as a multiplication and an addition, which it is in TensorFlow's graphs.",
-        "Import (`edgecompile inspect`, the whole process) took less processor time than TensorFlow's or Keras's loader (without the import of",
-        f"TensorFlow) by these factors, least and median: {factors('seconds')}; with all weights in memory: {factors('loaded_seconds')}.",
-        *([f"Its memory with all weights beyond 64 MB was at most {max(memory):.2f} times the file, for files of more than 64 MB."] if memory else []),
         "Made by `tests/interop/keras_applications.py`.", "",
-        "| architecture | picture | parameters | " + " | ".join(FORMS) + " | operations | import, MB |",
-        "|---|---|---|" + "---|" * len(FORMS) + "---|---|",
+        "| architecture | picture | parameters | " + " | ".join(FORMS) + " | operations |",
+        "|---|---|---|" + "---|" * len(FORMS) + "---|",
     ]
     for name, row in results.items():
         counts = [row["forms"][form].get("operations", 0) for form in FORMS]
         operations = str(counts[0]) if len(set(counts)) == 1 else ", ".join(f"{form} {n}" for form, n in zip(FORMS, counts))
-        peak = max((cell.get("memory_mb", 0) for cell in row["forms"].values()), default=0)
         lines.append(f"| {name} | {row['size']} | {row['parameters'] / 1e6:.1f} M | "
-                     + " | ".join(cell_text(row["forms"][form]) for form in FORMS) + f" | {operations} | {peak:.0f} |")
+                     + " | ".join(cell_text(row["forms"][form]) for form in FORMS) + f" | {operations} |")
     return "\n".join(lines) + "\n"
 
 

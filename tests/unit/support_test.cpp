@@ -58,6 +58,10 @@ TEST(Sha256, PortableBlocksAreThoseOfTheInstructions) {
   sha256::add_blocks_portable(portable, data.data(), 5);
   sha256::add_blocks(fast, data.data(), 5);
   EXPECT_EQ(portable, fast);
+  sha256::State vectors{1, 2, 3, 4, 5, 6, 7, 0xfffffff8};
+  if (sha256::add_blocks_by_vectors(vectors, data.data(), 5)) {
+    EXPECT_EQ(portable, vectors);
+  }
   // The block of "abc", from FIPS 180-4.
   std::array<uint8_t, sha256::kBlock> block{'a', 'b', 'c', 0x80};
   block.back() = 24;

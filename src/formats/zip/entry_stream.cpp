@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/zip/crc32.h"
 #include "support/strings.h"
 
 namespace ec::zip {
@@ -62,8 +63,7 @@ Status EntryStream::next(std::span<std::byte> out) {
     const int status = inflate(stream_.get(), Z_NO_FLUSH);
     const size_t got = room - stream_->avail_out;
     consumed_ += in - stream_->avail_in;
-    running_crc_ = static_cast<uint32_t>(
-        crc32_z(running_crc_, reinterpret_cast<const Bytef*>(out.data()), got));
+    running_crc_ = crc32(running_crc_, out.first(got));
     position_ += got;
     out = out.subspan(got);
     const bool stuck = status != Z_OK || (got == 0 && in == stream_->avail_in);

@@ -1,11 +1,10 @@
 #include "formats/zip/zip.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "formats/zip/crc32.h"
 #include "support/strings.h"
 
 namespace ec::zip {
@@ -118,11 +117,6 @@ bool leaves_archive(std::string_view name) {
   return false;
 }
 
-uint32_t checksum(std::span<const std::byte> bytes) {
-  return static_cast<uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
 Error wrong_checksum(const Entry& entry) {
   return corrupt(fmt::format("entry '{}' fails its checksum", printable(entry.name)));
 }
@@ -189,13 +183,13 @@ Result<std::optional<FileBytes>> Archive::part(const Entry& entry) const {
 
 Status Archive::verify(const Entry& entry) const {
   EC_TRY(const FileBytes bytes, packed(entry));
-  uLong sum = 0;
+  uint32_t sum = 0;
   Buffer piece = Buffer::allocate(std::min<size_t>(bytes.size(), size_t{256} << 10));
   if (!piece.ok()) return Error(Code::OutOfMemory, "no memory for a zip entry");
   for (size_t at = 0; at < bytes.size();) {
     const std::span<std::byte> out = piece.bytes().first(std::min(piece.size(), bytes.size() - at));
     EC_CHECK_OK(bytes.read(at, out));
-    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(out.data()), out.size());
+    sum = crc32(sum, out);
     at += out.size();
   }
   return sum == entry.crc ? Status() : wrong_checksum(entry);
@@ -232,7 +226,7 @@ Result<Blob> Archive::read(const Entry& entry) const {
         .hint("write the archive without compression or with deflate");
   if (entry.size != entry.compressed_size) return corrupt("a stored entry has two sizes");
   EC_TRY(Blob content, map(entry));
-  if (checksum(content.bytes()) != entry.crc) return wrong_checksum(entry);
+  if (crc32(0, content.bytes()) != entry.crc) return wrong_checksum(entry);
   return content;
 }
 

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "formats/npy/npy.h"
 #include "frontend/keras/keras.h"
 #include "ops/kernel.h"
+#include "temporary_directory.h"
 
 namespace ec {
 namespace {
@@ -87,6 +89,30 @@ TEST(KerasImport, HoldsWeightsOnce) {
     ASSERT_TRUE(graph.ok()) << name;
     for (const Tensor* tensor : (*graph)->tensors())
       EXPECT_FALSE(tensor->is_constant() && (*graph)->is_unused(tensor)) << tensor->name();
+  }
+}
+
+// The checksum of the weights is made while they are read; who leaves them does not see damage.
+TEST(KerasImport, TellsADamagedWeight) {
+  std::ifstream in(path_of("cnn_k3.keras"), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const size_t weights = bytes.find("\x89HDF");
+  ASSERT_NE(weights, std::string::npos);
+  // The middle of the file lies in the weights.
+  const size_t at = bytes.size() / 2;
+  ASSERT_GT(at, weights);
+  bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "damaged.keras", std::ios::binary) << bytes;
+  for (const bool leave : {false, true}) {
+    DiagnosticSink sink;
+    ImportOptions options;
+    options.leave_weights = leave;
+    const auto graph = keras_frontend().import_file(folder / "damaged.keras", options, sink);
+    EXPECT_EQ(graph.ok(), leave);
+    if (!leave) {
+      EXPECT_EQ(sink.first_error().code(), Code::CorruptFile);
+    }
   }
 }
 
