@@ -66,7 +66,7 @@ TEST(AccuracyLimits, AnswersAreCounted) {
   // Half precision loses what was added to a large number, and another score is the largest.
   auto graph = test::graph_from(R"(graph @g(%x: f32[1,3]) -> (y = %y) {
     %k = const f32[] splat(2048) %o = const f32[1,3] dense[0,0.5,-9]
-    %a = add(%x, %k) %b = sub(%a, %k) %c = add(%b, %o) %y = softmax(%c)
+    %a = add(%x, %k) %b = sub(%a, %k) %c = add(%b, %o) %y = softmax(%c) {axis=1}
   })");
   Samples samples({floats({1, 3}, {0.9f, 0, 0}), floats({1, 3}, {9, 1, 0})});
   ModelJob job;
