@@ -46,10 +46,16 @@ struct BudgetResult {
 // Usage: the budget speaks of answers, and the outputs have none.
 Status check_budget(const Graph& graph, const AccuracyBudget& budget, const OutputMeaning& meaning);
 
+// Which methods may change the weights of raised layers.
+struct WeightMethods {
+  bool may_correct_biases = true;
+  std::function<bool(const LayerWeights&)> may_adapt;
+};
 // Before anything expensive is tried. AccuracyNotMet: the budget does not hold where all layers are
-// raised that can be, all others are exact and no weight is rounded, so that neither a search nor a
-// method for weights can meet it.
-Status check_reach(const BudgetCase& of, const AccuracyBudget& budget);
+// raised that can be and all others are exact, with weights as they are rounded and with corrected
+// biases; where rounding may be adapted, not even with exact weights.
+Status check_reach(const BudgetCase& of, const WeightMethods& methods,
+                   const AccuracyBudget& budget);
 
 // AccuracyNotMet where raising every layer that can be raised does not help enough.
 Result<BudgetResult> meet_budget(const BudgetCase& of, const BudgetSearch& search,

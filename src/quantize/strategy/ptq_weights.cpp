@@ -79,16 +79,16 @@ Result<LayerWeights> adapted_weights(QuantizeContext& context) {
 }
 
 // Adapting the rounding takes no longer than the rest, or is asked for.
-bool may_adapt(const QuantizeContext& context) {
+bool may_adapt(const QuantizeContext& context, const LayerWeights& weights) {
   const Switch wanted = context.request.methods.adapt_rounding;
   if (wanted != Switch::Auto) return wanted == Switch::On;
   return context.request.high_effort ||
-         adapting_cost(*context.graph, context.weights, {}) <= tuning::kAdaptCost;
+         adapting_cost(*context.graph, weights, {}) <= tuning::kAdaptCost;
 }
 
 // Whether the rounding of weights causes a considerable share of the noise.
 Result<bool> adapting_may_help(QuantizeContext& context) {
-  if (!may_adapt(context)) return false;
+  if (!may_adapt(context, context.weights)) return false;
   EC_TRY(const std::vector<OutputError> exact,
          errors_with(context, LayerWeights(context.weights.size())));
   return sum_of(exact).judged < tuning::kExactWeightsNoise * sum_of(context.errors).judged;
@@ -168,7 +168,10 @@ Status make_weights(QuantizeContext& context) {
 
 Status check_limit(QuantizeContext& context) {
   if (!context.request.budget.asked()) return {};
-  return check_reach(budget_case(context), context.request.budget);
+  const WeightMethods methods{
+      context.request.methods.correct_bias != Switch::Off,
+      [&](const LayerWeights& weights) { return may_adapt(context, weights); }};
+  return check_reach(budget_case(context), methods, context.request.budget);
 }
 
 Status keep_budget(QuantizeContext& context) {
@@ -179,7 +182,7 @@ Status keep_budget(QuantizeContext& context) {
   of.also = also;
   BudgetSearch search{context.weights, [&] { return ranked_layers(context); }};
   search.may_correct_biases = request.methods.correct_bias != Switch::Off;
-  if (may_adapt(context)) search.adapt = [&] { return adapted_weights(context); };
+  if (may_adapt(context, context.weights)) search.adapt = [&] { return adapted_weights(context); };
   EC_TRY(BudgetResult result, meet_budget(of, search, request.budget));
   report_raised(context, result);
   if (result.raised.empty()) return {};
