@@ -184,6 +184,9 @@ TEST(CoralActivations, LeakyReluIsPreluBitForBit) {
   }
   expect_kinds(R"(graph @g(%x: f32[1,4,4,3]) -> (y = %y) { %y = leaky_relu(%x) {alpha=0.2} })",
                kPass, "prelu");
+  // A file of some bytes may name any number of channels; slopes for all of them would be stored.
+  expect_kinds("graph @g(%x: f32[2147483647]) -> (y = %y) { %y = leaky_relu(%x) {alpha=0.2} }",
+               kPass, "leaky_relu");
 }
 
 TEST(CoralActivations, FloatsAsFormulas) {

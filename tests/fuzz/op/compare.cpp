@@ -272,6 +272,13 @@ bool is_plain(const Value& value) {
   return std::all_of(list.begin(), list.end(), [](double x) { return std::abs(x) <= kHuge; });
 }
 
+bool is_divisor(const Tensor& constant) {
+  if (!is_float(constant.dtype())) return true;
+  const std::vector<double> list =
+      doubles(Value(constant.dtype(), constant.shape()->sizes(), constant.data()));
+  return std::ranges::none_of(list, [](double x) { return std::abs(x) < kLeastKept; });
+}
+
 // Numbers whose squares leave the range of floats, NaN, divisions by next to nothing, and results
 // of 8 bits and less: kernels may differ in what becomes of them.
 bool has_extremes(const Graph& graph) {
@@ -280,6 +287,9 @@ bool has_extremes(const Graph& graph) {
         !is_plain(Value(tensor->dtype(), tensor->shape()->sizes(), tensor->data())))
       return true;
   for (const Operation* op : graph.topological()) {
+    // The quotient, which other forms of a remainder go by, is out of range.
+    if (op->kind() == OpKind::Mod && op->input(1)->is_constant() && !is_divisor(*op->input(1)))
+      return true;
     // Other forms keep more bits between two operations.
     for (const Tensor* output : op->outputs())
       if (is_float(output->dtype()) && bit_width(output->dtype()) < 16) return true;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "backend/coral/passes/rules.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {
@@ -11,7 +12,9 @@ Result<bool> leaky_to_prelu(Rewriter& r, Operation* op) {
   Tensor* x = op->input(0);
   const auto sizes = static_shape(x);
   const float alpha = op->attrs_as<LeakyReluAttrs>().alpha;
-  if (!sizes || sizes->empty() || !(std::isfinite(alpha) && alpha > 0)) return false;
+  if (!sizes || sizes->empty() || !fits_table(std::span(*sizes).last(1)) ||
+      !(std::isfinite(alpha) && alpha > 0))
+    return false;
   std::vector<int64_t> shape = {sizes->back()};
   if (sizes->size() == 4) shape = {1, 1, sizes->back()};
   const auto channels = static_cast<size_t>(sizes->back());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/coral/passes/rules.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {
@@ -58,7 +59,8 @@ Result<bool> mean_to_forms(Rewriter& r, Operation* op) {
     return false;
   Replacement p(r, op);
   const auto last = static_cast<int64_t>(sizes->size()) - 1;
-  if (has_dimension(*axes, last) && sizes->back() % 4 != 0 && sizes->back() > 1) {
+  if (has_dimension(*axes, last) && sizes->back() % 4 != 0 && sizes->back() > 1 &&
+      fits_table(std::span(*sizes).last(1))) {
     std::vector<int64_t> others;
     std::copy_if(axes->begin(), axes->end(), std::back_inserter(others),
                  [&](int64_t d) { return d != last; });

@@ -7,6 +7,7 @@
 #include "backend/metal/passes/rules.h"
 #include "backend/tflite/formulas.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 #include "writer/coreml/forms.h"
 
 namespace ec::passes {
@@ -138,6 +139,7 @@ class WholeAttention {
       return may_be_blind_ || mask_->dtype() == DType::F32;
     }
     if (!positions) return true;
+    if (!fits_table(queries, keys)) return false;
     const std::vector<uint8_t> seen = seen_positions(attrs_, queries, keys, past);
     if (has_blind_row(seen, keys)) return false;
     mask_ = truths(p_.rewriter().graph(), Shape{queries, keys}, seen);

@@ -5,6 +5,7 @@
 #include "backend/metal/passes/rules.h"
 #include "ops/sequence_cell.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {
@@ -98,7 +99,7 @@ class LstmSteps {
 
   bool fits() const {
     return sequence_.steps <= kMostSteps && is_simple(attrs_.activation) &&
-           !attrs_.diagonal_recurrent;
+           !attrs_.diagonal_recurrent && fits_table(sequence_.batch, std::max(cells_, outputs_));
   }
 
   Result<bool> replace() {
@@ -197,6 +198,7 @@ Result<bool> unroll_rnn(Rewriter& r, Operation* op) {
   const Sequence sequence(op->input(kRnnInput), attrs.time_major);
   if (sequence.steps > kMostSteps) return false;
   const int64_t units = (*static_shape(op->input(kRnnWeights)))[0];
+  if (!fits_table(sequence.batch, units)) return false;
   Replacement p(r, op);
   Tensor* inputs = product(p, op->input(kRnnInput), op->input(kRnnWeights));
   if (op->input(kRnnBias) != nullptr) inputs = p.add(inputs, op->input(kRnnBias));
@@ -221,6 +223,7 @@ Result<bool> expand_svdf(Rewriter& r, Operation* op) {
   const int64_t batch = (*static_shape(op->input(kSvdfInput)))[0];
   const std::vector<int64_t> time = *static_shape(op->input(kSvdfTime));
   const int64_t filters = time[0], memory = time[1];
+  if (!fits_table(batch, filters * memory)) return false;
   Replacement p(r, op);
   Tensor* newest =
       p.sized(product(p, op->input(kSvdfInput), op->input(kSvdfFeature)), {batch, filters, 1});

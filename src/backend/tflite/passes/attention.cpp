@@ -3,6 +3,7 @@
 
 #include "backend/tflite/passes/rules.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {
@@ -30,11 +31,15 @@ Tensor* repeated_heads(Replacement& p, Tensor* x, int64_t heads) {
   return p.gather(x, indices, 1);
 }
 
+bool hides_by_position(const AttentionAttrs& attrs) {
+  return attrs.causal || attrs.left_window >= 0 || attrs.right_window >= 0;
+}
+
 // 0 where query i may look at key j, else kMasked; null: everywhere. `has_blind`: a query may look
 // at none.
 Tensor* position_mask(Replacement& p, const AttentionAttrs& attrs, int64_t queries, int64_t keys,
                       int64_t past, bool& has_blind) {
-  if (!attrs.causal && attrs.left_window < 0 && attrs.right_window < 0) return nullptr;
+  if (!hides_by_position(attrs)) return nullptr;
   std::vector<float> mask;
   for (int64_t i = 0; i < queries; ++i) {
     bool sees = false;
@@ -67,10 +72,16 @@ bool fits(const Operation* op) {
   // The products themselves are asked for.
   if (op->outputs().size() > 3 && !op->graph().is_unused(op->output(3))) return false;
   const Tensor *mask = op->input(kMask), *past = op->input(kPastKey);
-  if (mask == nullptr) return true;
-  const auto keys = static_shape(op->input(kK));
+  const auto length_of = [](const Tensor* x) {
+    const auto sizes = static_shape(x);
+    return (*sizes)[sizes->size() == 4 ? 2 : 1];
+  };
   const int64_t length =
-      (*keys)[keys->size() == 4 ? 2 : 1] + (past != nullptr ? (*static_shape(past))[2] : 0);
+      length_of(op->input(kK)) + (past != nullptr ? (*static_shape(past))[2] : 0);
+  if (hides_by_position(op->attrs_as<AttentionAttrs>()) &&
+      !fits_table(length_of(op->input(kQ)), length))
+    return false;
+  if (mask == nullptr) return true;
   // Keys beyond a shorter mask are masked, also where it has one column.
   return static_shape(mask)->back() == length;
 }

@@ -1,6 +1,6 @@
 // Sampling at computed coordinates: pixels gathered from the flattened image, weighted and added.
 #include "backend/tflite/passes/rules.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backend/tflite/passes/rules.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 #include "ops/value.h"
 #include "passes/replacement.h"
 

@@ -3,7 +3,7 @@
 
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/spectrum.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 #include "passes/replacement.h"
 
 namespace ec::passes {

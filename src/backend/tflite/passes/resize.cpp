@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backend/tflite/passes/rules.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 #include "ops/resize_taps.h"
 #include "passes/replacement.h"
 

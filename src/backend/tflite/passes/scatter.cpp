@@ -6,7 +6,7 @@
 #include <span>
 
 #include "backend/tflite/passes/rules.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 #include "ops/convert.h"
 #include "passes/replacement.h"
 

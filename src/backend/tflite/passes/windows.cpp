@@ -1,7 +1,7 @@
 // Convolutions and pools over two spatial dimensions with pads that are SAME or VALID; pools that
 // TFLite has no operator for.
 #include "backend/tflite/passes/windows.h"
-#include "backend/tflite/passes/tables.h"
+#include "passes/tables.h"
 
 #include <algorithm>
 #include <limits>
