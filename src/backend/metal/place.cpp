@@ -11,6 +11,7 @@
 #include "backend/metal/estimate.h"
 #include "backend/metal/images.h"
 #include "backend/metal/measure/limit.h"
+#include "backend/metal/nested.h"
 #include "backend/metal/package.h"
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
@@ -174,6 +175,7 @@ Result<std::vector<CoremlImageInput>> give_package_form(Graph& graph, const Targ
   EC_TRY([[maybe_unused]] const PassStats legal,
          run_on_all_graphs(*passes::make_legalise_mil(options.has_attention()), graph, context));
   EC_CHECK_OK(fold_constants(graph, context));
+  sink_constants(graph);
   // Behind legalising, which computes in single precision.
   EC_TRY(package.states, give_half_states(graph));
   return images;

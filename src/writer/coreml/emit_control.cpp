@@ -47,7 +47,8 @@ Status emit_if(OpEmitter& e) {
     for (size_t i = 0; i < e.op().outputs().size(); ++i)
       EC_CHECK_OK(check_alike(e, e.op().output(i), body->outputs()[i]));
     BlockEmitter block(e.block().state(), *body, &e.block());
-    for (size_t i = 0; i < body->inputs().size(); ++i) block.bind(body->inputs()[i], e.in(i + 1));
+    for (size_t i = 0; i < body->inputs().size(); ++i)
+      if (!body->is_unused(body->inputs()[i])) block.bind(body->inputs()[i], e.in(i + 1));
     block.emit_operations();
     block.emit_outputs({});
     blocks.push_back(std::move(block).take());
@@ -170,7 +171,7 @@ class LoopWriter {
     for (size_t i = 0; i < carried_; ++i)
       block.bind(body_.inputs()[kFirstValue + i], inputs[first + i].name);
     for (size_t i = kFirstValue + carried_; i < body_.inputs().size(); ++i)
-      block.bind(body_.inputs()[i], e_.in(i));
+      if (!body_.is_unused(body_.inputs()[i])) block.bind(body_.inputs()[i], e_.in(i));
     block.emit_operations();
     block.emit_outputs({});
     std::string next, more;

@@ -93,7 +93,9 @@ class SinglePrecision {
       const auto it = single_.find(op->input(i));
       if (op->input(i) == nullptr || it == single_.end()) continue;
       const Operation* producer = it->second->producer();
-      if (producer->kind() == OpKind::Cast && producer->input(0) == op->input(i)) continue;
+      if (producer != nullptr && producer->kind() == OpKind::Cast &&
+          producer->input(0) == op->input(i))
+        continue;
       EC_TRY(Tensor * back, cast(it->second, op->input(i)->dtype()));
       graph_.set_operand(op, i, back);
     }
