@@ -44,16 +44,20 @@ def conv(t, p):
 def conv_transpose(t, p):
     x, w = t["x"].astype(np.float64), np.asarray(p["weight"], np.float64)
     kernel, groups, strides = w.shape[2:], int(p.get("groups", 1)), [int(v) for v in p["strides"]]
-    full = [(n - 1) * s + k for n, s, k in zip(x.shape[2:], strides, kernel)]
+    dilations = [int(v) for v in p.get("dilations", [1] * len(kernel))]
+    full = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations)]
     y = np.zeros((x.shape[0], w.shape[1] * groups, *full))
     for at in np.ndindex(*x.shape[2:]):
-        place = tuple(slice(i * s, i * s + k) for i, s, k in zip(at, strides, kernel))
+        place = tuple(slice(i * s, i * s + (k - 1) * d + 1, d) for i, s, k, d in zip(at, strides, kernel, dilations))
         for g in range(groups):
             rows = slice(g * (x.shape[1] // groups), (g + 1) * (x.shape[1] // groups))
             y[(slice(None), slice(g * w.shape[1], (g + 1) * w.shape[1]), *place)] += np.tensordot(x[(slice(None), rows, *at)], w[rows], axes=(1, 0))
     pads = _pads(p, x.shape[2:], kernel, strides, [1] * len(kernel)) if p.get("pad_type") == "custom" else [(0, 0)] * len(kernel)
-    y = y[(slice(None), slice(None), *[slice(a, n - b) for (a, b), n in zip(pads, full)])]
-    return [y + np.reshape(p["bias"], (-1,) + (1,) * len(kernel))]
+    wanted = [int(n) for n in p["output_shape"][2:]] if "output_shape" in p else [n - a - b for (a, b), n in zip(pads, full)]
+    # What is wanted beyond the last window is zero.
+    y = np.pad(y, [(0, 0), (0, 0), *[(0, max(0, a + n - f)) for (a, _), n, f in zip(pads, wanted, full)]])
+    y = y[(slice(None), slice(None), *[slice(a, a + n) for (a, _), n in zip(pads, wanted)])]
+    return [y + np.reshape(p["bias"], (-1,) + (1,) * len(kernel)) if "bias" in p else y]
 
 
 def pool(kind):

@@ -135,6 +135,11 @@ compare_coreml() {
   "$coreml" tests/interop/coreml_control_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_compress_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  # Both read and write ONNX files beside coremltools; its own requirements stay.
+  "$coreml" -c 'import onnx' 2>/dev/null || "$coreml" -m pip install -q --no-deps "$(grep '^onnx==' tests/interop/requirements.txt)" ml_dtypes
+  "$coreml" tests/interop/coreml_value_sweep.py --edgecompile "$program" --out "$work/results" || status=1
+  "$coreml" tests/interop/coreml_zoo_check.py --edgecompile "$program" --subset --keep "$work/torch-archives" --peers "$python" \
+    --tensorflow "$work/tensorflow/bin/python" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_read_check.py --edgecompile "$program" "${recorded[@]}" --out "$work/results" || status=1
   return $status
 }
