@@ -145,7 +145,11 @@ Status emit_cast(OpEmitter& e) {
     // Values of 64 bits are written with 32.
     if (!declared && is_narrow_integer(to) && !widens(from, to))
       return e.fail("a cast of integers that wraps around", "keep the values as int32");
-    e.alias(e.in(0));
+    // Bytes that `quantize` gave are bytes in the program; all other integers have 32 bits there.
+    if (source == target)
+      e.alias(e.in(0));
+    else
+      cast_to(e, e.in(0), target, true);
     return {};
   }
   if (source == target) {

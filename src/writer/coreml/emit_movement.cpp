@@ -65,12 +65,8 @@ Status emit_transpose(OpEmitter& e) {
   return {};
 }
 
-Status emit_concat(OpEmitter& e) {
-  std::vector<std::string> values;
-  for (size_t i = 0; i < e.op().inputs().size(); ++i) values.push_back(e.in(i));
-  e.emit("concat", {{"values", std::move(values)},
-                    {"axis", e.i32(e.axis(e.attrs<AxisAttrs>().axis))},
-                    {"interleave", e.flag(false)}});
+Status emit_plain_concat(OpEmitter& e) {
+  emit_concat(e, e.op(), false);
   return {};
 }
 
@@ -298,7 +294,7 @@ constexpr EmitRow kRows[] = {
     {OpKind::Squeeze, emit_squeeze},
     {OpKind::Unsqueeze, emit_unsqueeze},
     {OpKind::Transpose, emit_transpose},
-    {OpKind::Concat, emit_concat},
+    {OpKind::Concat, emit_plain_concat},
     {OpKind::Split, emit_split},
     {OpKind::Slice, emit_slice},
     {OpKind::Pad, emit_pad},
@@ -315,5 +311,15 @@ constexpr EmitRow kRows[] = {
 }  // namespace
 
 const std::span<const EmitRow> kEmitMovement = kRows;
+
+void emit_concat(OpEmitter& e, const Operation& concat, bool interleave) {
+  std::vector<std::string> values;
+  for (const Tensor* input : concat.inputs()) values.push_back(e.block().name(input));
+  const int64_t axis = concat.attrs_as<AxisAttrs>().axis;
+  const auto rank = static_cast<int64_t>(concat.input(0)->shape()->rank());
+  e.emit("concat", {{"values", std::move(values)},
+                    {"axis", e.i32(axis < 0 ? axis + rank : axis)},
+                    {"interleave", e.flag(interleave)}});
+}
 
 }  // namespace ec::mil

@@ -56,11 +56,17 @@ std::vector<int64_t> kernel_of(const Tensor* weight) {
   return {sizes.begin() + 2, sizes.end()};
 }
 
+Status refuse_integers(OpEmitter& e) {
+  if (e.is_float_input()) return {};
+  return e.fail("a convolution of integers, which programs do not have", "compute on floats");
+}
+
 Status emit_conv(OpEmitter& e) {
   const auto& attrs = e.attrs<ConvAttrs>();
   EC_CHECK_OK(refuse_fused(e, attrs.activation, attrs.layout));
   if (e.has(3)) return e.fail("a residual that is added", std::string(kPipelineHint));
   if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
+  EC_CHECK_OK(refuse_integers(e));
   if (!e.input(1)->shape()->is_static()) return e.fail("a filter of open sizes");
   const WindowSpec spec = window_spec(attrs, kernel_of(e.input(1)));
   if (!is_known(e.input(1)) &&
@@ -85,6 +91,7 @@ Status emit_conv_transpose(OpEmitter& e) {
   EC_CHECK_OK(refuse_fused(e, attrs.activation, attrs.layout));
   const Tensor* x = e.input(0);
   if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
+  EC_CHECK_OK(refuse_integers(e));
   if (!x->shape()->is_static()) return e.fail("open sizes", "fix the sizes with --input-shape");
   if (!is_known(e.input(1))) EC_CHECK_OK(e.need(kCoremlIos17, "a computed filter"));
   const WindowSpec spec = window_spec(attrs, kernel_of(e.input(1)));
@@ -185,6 +192,7 @@ Status emit_lp_pool(OpEmitter& e) {
   const auto& attrs = e.attrs<LpPoolAttrs>();
   EC_CHECK_OK(refuse_fused(e, Activation::None, attrs.layout));
   if (attrs.p != 2) return e.fail("a norm other than the second");
+  if (e.rank() > 4) return e.fail("a norm over windows of three dimensions");
   EC_TRY(std::vector<Arg> args, pool_args(e, window_spec(attrs, attrs.kernel)));
   e.emit("l2_pool", std::move(args));
   return {};

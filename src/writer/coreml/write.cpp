@@ -9,6 +9,7 @@
 #include "writer/coreml/coreml.h"
 #include "writer/coreml/emitter.h"
 #include "writer/coreml/interface.h"
+#include "writer/coreml/interleave.h"
 
 namespace ec::mil {
 namespace {
@@ -106,11 +107,17 @@ EmitFn find_emit(OpKind kind) {
 }
 
 void BlockEmitter::emit_operations() {
+  const Interleavings interleavings = find_interleavings(graph_);
   std::vector<Operation*> order = graph_.topological();
   std::ranges::stable_partition(
       order, [](const Operation* op) { return op->kind() == OpKind::ReadState; });
   for (const Operation* op : order) {
+    if (interleavings.inner.contains(op)) continue;
     OpEmitter emitter(*this, *op);
+    if (const auto found = interleavings.concats.find(op); found != interleavings.concats.end()) {
+      emit_concat(emitter, *found->second, true);
+      continue;
+    }
     const EmitFn emit_op = find_emit(op->kind());
     Status status = emit_op == nullptr
                         ? Status(emitter.fail(

@@ -70,6 +70,41 @@ TEST(CoremlPackage, ElementwiseOperationsComeBack) {
                "(%x, %z) %y = cast(%t) {to=f32} }");
 }
 
+// A channel shuffle behind a concatenation is one operation.
+TEST(CoremlPackage, ShuffledConcatenationsInterleave) {
+  const auto shuffle = [](std::string_view perm, std::string_view outputs = "(y = %y)") {
+    return "graph @g(%a: f32[1,3,2,2], %b: f32[1,3,2,2]) -> " + std::string(outputs) +
+           " { %c = concat(%a, %b) {axis=1} %s = const i64[5] dense[1,2,3,2,2] "
+           "%t = const i64[4] dense[1,6,2,2] %d = reshape(%c, %s) %e = transpose(%d) {perm=[" +
+           std::string(perm) + "]} %y = reshape(%e, %t) }";
+  };
+  EXPECT_EQ(round_trip(shuffle("0,2,1,3,4")).kinds(), "concat");
+  // Not where a result on the way is read too, or the sizes are others.
+  EXPECT_EQ(round_trip(shuffle("0,2,1,3,4", "(y = %y, c = %c)")).kinds(),
+            "concat reshape transpose reshape");
+  EXPECT_EQ(round_trip(shuffle("0,2,1,4,3")).kinds(), "concat reshape transpose reshape");
+}
+
+// Bytes are read as what they are by `cast` and `dequantize` alone.
+TEST(CoremlPackage, BytesOfQuantizeAreCast) {
+  const Written written = round_trip(R"(graph @g(%x: f32[3,4]) -> (y = %y) {
+    %s = const f32[] splat(0.05) %z = const u8[] splat(3)
+    %q = quantize(%x, %s, %z) {dtype=u8} %y = cast(%q) {to=i32}
+  })");
+  EXPECT_EQ(written.kinds(), "quantize cast");
+}
+
+TEST(CoremlPackage, WhatProgramsComputeOnFloatsAloneIsRefusedForIntegers) {
+  for (const std::string_view text :
+       {"graph @g(%x: i32[1,2,4,4]) -> (y = %y) { %w = const i32[3,2,1,1] splat(2) "
+        "%y = conv(%x, %w) }",
+        "graph @g(%x: f32[1,2,4,4,4]) -> (y = %y) { %y = lp_pool(%x) {kernel=[2,2,2]} }"}) {
+    const auto graph = test::graph_from(text);
+    DiagnosticSink sink;
+    EXPECT_FALSE(write_coreml(*graph, {}, sink).ok()) << text;
+  }
+}
+
 TEST(CoremlPackage, ReductionsComeBack) {
   for (const std::string_view op :
        {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "reduce_l1",
