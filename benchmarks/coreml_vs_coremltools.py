@@ -175,11 +175,12 @@ def main() -> int:
         print(json.dumps({k: v for k, v in rows[-1].items() if k not in ("ours", "theirs")} |
                          {side: {k: v for k, v in rows[-1][side].items() if k != "counts"} for side in ("ours", "theirs") if side in rows[-1]}), flush=True)
         gc.collect()
+        if any("theirs" in row for row in rows):  # what there is stays when the run is stopped
+            options.out.mkdir(parents=True, exist_ok=True)
+            (options.out / "coreml.json").write_text(json.dumps(rows, indent=1) + "\n")
+            (options.out / "coreml.md").write_text("\n".join(table(rows)) + "\n")
     del library
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "coreml.json").write_text(json.dumps(rows, indent=1) + "\n")
-    (options.out / "coreml.md").write_text("\n".join(table(rows)) + "\n")
-    print("\n".join(table(rows)[:10]))
+    print("\n".join(table(rows)[:11]))
     return 0
 
 

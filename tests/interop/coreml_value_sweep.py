@@ -2,7 +2,7 @@
 """Every operation of ML Programs that edgecompile writes, in many forms: programs made from single-operator models are type-checked by
 coremltools and evaluated by its own value inference (coreml_evaluate.py), against edgecompile's run of the same package.
 
-usage: coreml_value_sweep.py [--edgecompile PROGRAM] [--only TEXT] [--nodes DIR...] [--out DIR]
+usage: coreml_value_sweep.py [--edgecompile PROGRAM] [--only TEXT] [--nodes DIR...] [--shard I/N] [--out DIR]
        --nodes: folders of ONNX node tests (default: those of Debian, and those that node_data.py made)
 
 Sources: the ONNX node tests, and coreml_value_cases.py for what these lack. Each in single and in half precision.
@@ -131,10 +131,12 @@ def main() -> int:
     parser = comparison.parser(__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--nodes", type=pathlib.Path, nargs="*")
+    parser.add_argument("--shard", default="0/1", help="every Nth case from the Ith on, as I/N")
     options = parser.parse_args()
+    index, count = map(int, options.shard.split("/"))
     sweep, started = Sweep(options.edgecompile), time.monotonic()
     roots = options.nodes if options.nodes is not None else [DEBIAN, *sorted((REPOSITORY / "build/onnx-data").glob("*/node"))]
-    for folder in node_folders(roots):
+    for folder in node_folders(roots)[index::count]:
         if options.only not in folder.name:
             continue
         try:
@@ -148,7 +150,7 @@ def main() -> int:
     import coreml_value_cases
 
     with tempfile.TemporaryDirectory() as scratch:
-        for case in coreml_value_cases.all_cases():
+        for case in list(coreml_value_cases.all_cases())[index::count]:
             if options.only in case.name:
                 model = pathlib.Path(scratch) / f"{case.name}.ecir"
                 model.write_text(case.text)

@@ -32,6 +32,8 @@ class Case:
     # The model file, its inputs and its outputs.
     make: Callable[[], tuple[pathlib.Path, list[np.ndarray], list[np.ndarray]]]
     integers: bool = False  # the model computes on integers of 8 bits itself
+    # Inputs as the integer file takes them, and what makes its outputs real numbers; nothing where it takes these.
+    as_stored: Callable[[], tuple[list[np.ndarray], Callable[[list[np.ndarray]], list[np.ndarray]]]] | None = None
     # What the source gives with its weights rounded to half precision; nothing where it is not at hand.
     halved: Callable[[], list[np.ndarray]] | None = None
 
@@ -46,7 +48,10 @@ def arrays_of(path: pathlib.Path, prefix: str) -> list[np.ndarray]:
 
 def real_arrays_of(path: pathlib.Path, prefix: str) -> list[np.ndarray]:
     """Real numbers in place of integers with scales: packages have no such inputs and outputs."""
-    arrays = arrays_of(path, prefix)
+    return as_real(path, prefix, arrays_of(path, prefix))
+
+
+def as_real(path: pathlib.Path, prefix: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
     with np.load(path) as npz:
         for i, value in enumerate(arrays):
             if f"{prefix}{i}_scale" in npz:
@@ -127,7 +132,11 @@ def file_cases(data: pathlib.Path, keep: pathlib.Path, peers: pathlib.Path, tens
         python = peers if path.suffix in (".onnx", ".tflite") else tensorflow
         if path.suffix in (".onnx", ".tflite", ".h5") or (path / "saved_model.pb").exists():
             integers = any(word in path.stem for word in ("quant", "ptq", "int8")) or path.stem == "person_detect"
-            yield Case(f"{folder}/{path.name}", folder, run_here(path, python, keep), integers)
+            case = Case(f"{folder}/{path.name}", folder, run_here(path, python, keep), integers)
+            if path.suffix == ".tflite":
+                result = keep / f"{path.parent.name}-{path.name}.npz"
+                case.as_stored = lambda r=result: (arrays_of(r, "in"), lambda outputs, r=r: as_real(r, "out", outputs))
+            yield case
         elif path.suffix in (".pt", ".pt2") and path.with_suffix(".onnx").exists():
             # The ONNX file is the same network.
             twin = run_here(path.with_suffix(".onnx"), peers, keep)

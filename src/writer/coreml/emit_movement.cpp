@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "writer/coreml/emitter.h"
+#include "writer/coreml/interleave.h"
 
 namespace ec::mil {
 namespace {

@@ -206,8 +206,4 @@ extern const std::span<const PlainRow> kEmitPlain;
 // Null when programs have nothing for the op.
 EmitFn find_emit(OpKind kind);
 
-// The result of `e` joins the operands of a concatenation, one behind the other or, where they
-// interleave, element by element in turns.
-void emit_concat(OpEmitter& e, const Operation& concat, bool interleave);
-
 }  // namespace ec::mil

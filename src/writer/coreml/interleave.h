@@ -19,4 +19,9 @@ struct Interleavings {
 // where nothing else reads a result on the way.
 Interleavings find_interleavings(const Graph& graph);
 
+// The result of `e` joins the operands of a concatenation, one behind the other or, where they
+// interleave, element by element in turns.
+class OpEmitter;
+void emit_concat(OpEmitter& e, const Operation& concat, bool interleave);
+
 }  // namespace ec::mil
