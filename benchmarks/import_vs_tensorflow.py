@@ -12,14 +12,15 @@ compared with what TensorFlow does with the same file:
     compile   to a float .tflite, self-check included           with loader and TFLiteConverter
 
 Ours are whole processes, start and end included; TensorFlow's times begin after `import tensorflow`, in a process that has
-read the same file before (a first turn is not counted). Both take turns; the least of each counts. Memory is the largest
-resident size: ours of the whole process, TensorFlow's what the work adds to a process that has TensorFlow loaded. The files
-are in the page cache. Results are kept line by line in OUT/import.json, so that a run continues where it ended.
+loaded and converted before. Both take turns; the least of each counts. Memory is the largest resident size: ours of the whole
+process, TensorFlow's what the work adds to a process that has TensorFlow loaded and has freed some memory already. The files
+are in the page cache. Results are kept in OUT/import.json after each file, so that a run continues where it ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import pathlib
@@ -76,33 +77,42 @@ def memory_kb(key: str) -> int:
     return next(int(line.split()[1]) for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
 
 
-def serve(model: str, form: str) -> None:
-    """Does what it is told on its input, and says what it took."""
+def serve(name: str, folder: pathlib.Path) -> None:
+    """Saves an architecture in all forms and says where, then does what it is told on its input, and says what it took."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # converters print
     tf, keras = keras_applications.tensorflow()
-    interface = frozen_interface(tf, model) if form == "frozen" else None
+    network, picture = keras_applications.make_network(keras, name)
+    models = {form: str(keras_applications.save(tf, keras, network, picture, form, folder)) for form in FORMS}
+    del network
+    interface = frozen_interface(tf, models["frozen"])
+    small = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    tf.lite.TFLiteConverter.from_keras_model(small).convert()
+    print(json.dumps(models), file=answers, flush=True)
     for line in sys.stdin:
+        what, form = line.split()
+        keras.backend.clear_session()
+        gc.collect()
         pathlib.Path("/proc/self/clear_refs").write_text("5")  # the largest size counts from here
         before, wall, cpu = memory_kb("VmRSS:"), time.perf_counter(), time.process_time()
         answer: dict = {}
         try:
-            made = load(tf, keras, model, form) if line.strip() == "load" else convert(tf, keras, model, form, interface)
+            made = load(tf, keras, models[form], form) if what == "load" else convert(tf, keras, models[form], form, interface)
             answer = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "memory_mb": (memory_kb("VmHWM:") - before) / 1024}
             del made
         except Exception as failure:  # noqa: BLE001: whatever TensorFlow says; Keras 3.15 cannot load its own MobileNetV3 as .h5
             answer = {"failed": str(failure)[:200]}
-        keras.backend.clear_session()
         print(json.dumps(answer), file=answers, flush=True)
 
 
 class Theirs:
-    def __init__(self, model: pathlib.Path, form: str):
-        self.process = subprocess.Popen([sys.executable, __file__, "", "--serve", str(model), form], stdin=subprocess.PIPE,
+    def __init__(self, name: str, folder: str):
+        self.process = subprocess.Popen([sys.executable, __file__, "", "--serve", name, folder], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.models = {form: pathlib.Path(path) for form, path in json.loads(self.process.stdout.readline()).items()}
 
-    def run(self, what: str) -> dict:
-        print(what, file=self.process.stdin, flush=True)
+    def run(self, what: str, form: str) -> dict:
+        print(what, form, file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline() or '{"failed": "the process ended"}')
 
     def close(self) -> None:
@@ -132,24 +142,23 @@ def least(runs: list[dict]) -> dict:
     return failed[0] if failed else {key: min(run[key] for run in runs) for key in runs[0]}
 
 
-def compare(binary: str, model: pathlib.Path, form: str, repeat: int) -> dict:
+def compare(binary: str, theirs: Theirs, form: str, repeat: int) -> dict:
+    model = theirs.models[form]
     files = [f for f in [model, *model.rglob("*")] if f.is_file()]
     row: dict = {"file_mb": sum(f.stat().st_size for f in files) / 1e6}
-    theirs = Theirs(model, form)
     with tempfile.TemporaryDirectory() as folder:
         ours: dict = {kind: [] for kind in KINDS}
-        others: dict = {kind: [] for kind in ("load", "convert")}
-        for turn in range(repeat + 1):
+        others: dict = {"load": [], "convert": []}
+        for _ in range(repeat):
             for kind in KINDS:
                 ours[kind].append(timed(command(binary, kind, model, folder)))
-            for kind in others:
-                answer = theirs.run(kind)
-                if turn > 0:
-                    others[kind].append(answer)
+            others["load"].append(theirs.run("load", form))
+        others["convert"].append(theirs.run("convert", form))
+        for kind in KINDS:
+            ours[kind].append(timed(command(binary, kind, model, folder)))
         row |= {kind: least(runs) for kind, runs in (ours | others).items()}
         for kind in KINDS:
             row[kind]["memory_mb"] = run_measured(command(binary, kind, model, folder))[1]["memory_mb"]
-    theirs.close()
     return row
 
 
@@ -193,44 +202,36 @@ def table(results: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def make(name: str, form: str, folder: pathlib.Path) -> None:
-    tf, keras = keras_applications.tensorflow()
-    network, picture = keras_applications.make_network(keras, name)
-    print(keras_applications.save(tf, keras, network, picture, form, folder))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--only", default=USUAL, help="architectures, separated by commas")
     parser.add_argument("--forms", default=",".join(FORMS))
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=2, help="loads of each file; it is converted once")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/import"))
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(*options.serve)
-        return 0
-    if options.make:
-        make(options.make[0], options.make[1], pathlib.Path(options.make[2]))
+        serve(options.serve[0], pathlib.Path(options.serve[1]))
         return 0
     binary = os.path.abspath(options.binary)
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "import.json"
     results = json.loads(kept.read_text()) if kept.exists() else {}
     for name in options.only.split(","):
-        for form in options.forms.split(","):
-            if form in results.get(name, {}):
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                made = subprocess.run([sys.executable, __file__, "", "--make", name, form, folder], check=True, capture_output=True, text=True)
-                row = compare(binary, pathlib.Path(made.stdout.splitlines()[-1]), form, options.repeat)
-            results.setdefault(name, {})[form] = row
-            kept.write_text(json.dumps(results, indent=1) + "\n")
-            (options.out / "import.md").write_text(table(results))
-            factors = {kind: factor(row, kind, "cpu") for kind in KINDS}
-            print(name, form, ", ".join(f"{kind} {value:.1f}" if value else f"{kind} none" for kind, value in factors.items()), flush=True)
+        forms = [form for form in options.forms.split(",") if form not in results.get(name, {})]
+        if not forms:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            theirs = Theirs(name, folder)
+            for form in forms:
+                row = compare(binary, theirs, form, options.repeat)
+                results.setdefault(name, {})[form] = row
+                kept.write_text(json.dumps(results, indent=1) + "\n")
+                (options.out / "import.md").write_text(table(results))
+                factors = {kind: factor(row, kind, "cpu") for kind in KINDS}
+                print(name, form, ", ".join(f"{kind} {value:.1f}" if value else f"{kind} none" for kind, value in factors.items()), flush=True)
+            theirs.close()
     return 0
 
 
