@@ -121,6 +121,18 @@ TEST(QatFunctions, HardSwishIsFoundThroughPairs) {
   EXPECT_LE(difference(*graph, *made.result.graph, 0.16 / 6), 1.01);
 }
 
+// Within a step of hard swish for every argument, but another function: its parts are integers.
+TEST(QatFunctions, SiluOverAWideRangeKeepsItsParts) {
+  const auto graph =
+      graph_of(pair("x", 3.5f, 0) + "  %s = sigmoid(%x_r)\n" + pair("s", 1.0f / 256, -128) +
+               "  %y = mul(%x_r, %s_r)\n" + pair("y", 1.75f, -127));
+  const Carried made = run_qat(*graph);
+  EXPECT_EQ(made.result.report.float_ops, 0);
+  EXPECT_EQ(made.count(OpKind::HardSwish), 0);
+  EXPECT_EQ(made.count(OpKind::Sigmoid), 1);
+  EXPECT_LE(difference(*graph, *made.result.graph, 1.75), 1.01);
+}
+
 TEST(QatFunctions, DevicesOfIntegersKeepThePartsThatTheyHave) {
   const auto graph = graph_of(kHardSwish);
   const Carried made = run_qat(*graph, coral_spec());
