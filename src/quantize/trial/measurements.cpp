@@ -22,11 +22,6 @@ using Json = nlohmann::ordered_json;
 constexpr int kVersion = 5;
 constexpr std::string_view kFormat = "edgecompiler statistics";
 
-Error mismatch(std::string what) {
-  return Error(Code::BadCalibrationData, std::move(what))
-      .hint("make the statistics again with --save-statistics, from this model and these options");
-}
-
 Error corrupt() {
   return Error(Code::CorruptFile, "the file holds no statistics of this program")
       .hint("make it again with --save-statistics FILE");
@@ -280,44 +275,12 @@ LayerWeights weights_from(const Json& json, const LayerWeights& before) {
   return weights;
 }
 
-// --- sources -------------------------------------------------------------------------------------
-// Kept beside the options that describe the data.
-const std::string kHoldsImages = "holds-images";
-
-class PlaybackSource final : public SampleSource {
- public:
-  explicit PlaybackSource(Measurements& measurements) : measurements_(measurements) {}
-  size_t size() const override { return measurements_.num_samples(); }
-  std::string name(size_t index) const override { return fmt::format("sample {}", index); }
-  bool holds_images() const override { return measurements_.data_option(kHoldsImages) == "yes"; }
-  Result<std::vector<Value>> read(size_t) override {
-    return mismatch("the statistics do not hold what this quantisation measures");
-  }
-  Measurements* measurements() override { return &measurements_; }
-
- private:
-  Measurements& measurements_;
-};
-
-class RecordingSource final : public SampleSource {
- public:
-  RecordingSource(SampleSource& source, Measurements& measurements)
-      : source_(source), measurements_(measurements) {
-    measurements.set_num_samples(source.size());
-    measurements.set_data_option(kHoldsImages, source.holds_images() ? "yes" : "no");
-  }
-  size_t size() const override { return source_.size(); }
-  std::string name(size_t index) const override { return source_.name(index); }
-  bool holds_images() const override { return source_.holds_images(); }
-  Result<std::vector<Value>> read(size_t index) override { return source_.read(index); }
-  Measurements* measurements() override { return &measurements_; }
-
- private:
-  SampleSource& source_;
-  Measurements& measurements_;
-};
-
 }  // namespace
+
+Error statistics_mismatch(std::string what) {
+  return Error(Code::BadCalibrationData, std::move(what))
+      .hint("make the statistics again with --save-statistics, from this model and these options");
+}
 
 struct Measurements::Record {
   std::string file;  // that it was read from
@@ -338,7 +301,8 @@ struct Measurements::Record {
     }
     try {
       if (next >= answers.size() || answers[next].at("kind") != kind)
-        return mismatch("the statistics do not hold what this quantisation measures").file(file);
+        return statistics_mismatch("the statistics do not hold what this quantisation measures")
+            .file(file);
       T value = read(answers[next++].at("value"));
       if (sound(value)) return value;
     } catch (const nlohmann::json::exception&) {
@@ -363,7 +327,7 @@ Result<Measurements> Measurements::parse(std::string_view text, std::string file
   try {
     if (json.at("format") != kFormat) return corrupt().file(file);
     if (json.at("version") != kVersion)
-      return mismatch("the statistics are those of another version").file(file);
+      return statistics_mismatch("the statistics are those of another version").file(file);
     result.record_->graph = json.at("graph");
     result.record_->num_samples = count_from(json.at("samples"));
     result.record_->with = json.at("options").get<MeasuredWith>();
@@ -398,12 +362,13 @@ Status Measurements::check(const Graph& graph, const MeasuredWith& with) {
     const auto found = record_->with.find(name);
     const std::string had = found == record_->with.end() ? std::string() : found->second;
     if (had != value)
-      return mismatch(fmt::format("the statistics were made with {} '{}', this is '{}'", name,
-                                  printable(had), printable(value)))
+      return statistics_mismatch(fmt::format("the statistics were made with {} '{}', this is '{}'",
+                                             name, printable(had), printable(value)))
           .file(record_->file);
   }
   if (own != record_->graph)
-    return mismatch("the statistics are those of another model, or of other sizes or passes")
+    return statistics_mismatch(
+               "the statistics are those of another model, or of other sizes or passes")
         .file(record_->file);
   return {};
 }
@@ -452,14 +417,6 @@ Result<LayerWeights> Measurements::weights(const LayerWeights& before,
       [&](const LayerWeights& adapted) { return json_of(adapted, before); },
       [&](const Json& json) { return weights_from(json, before); },
       [&](const LayerWeights& adapted) { return adapted.size() == before.size(); });
-}
-
-std::unique_ptr<SampleSource> played_back_samples(Measurements& measurements) {
-  return std::make_unique<PlaybackSource>(measurements);
-}
-
-std::unique_ptr<SampleSource> recorded_samples(SampleSource& source, Measurements& measurements) {
-  return std::make_unique<RecordingSource>(source, measurements);
 }
 
 }  // namespace ec::quantize

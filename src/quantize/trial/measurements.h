@@ -18,6 +18,9 @@ namespace ec::quantize {
 // Names and values of what decides the result beside the graph and the samples.
 using MeasuredWith = std::map<std::string, std::string>;
 
+// BadCalibrationData: the statistics are not those of this job, with the way out.
+Error statistics_mismatch(std::string what);
+
 class Measurements {
  public:
   Measurements();
