@@ -1,6 +1,7 @@
 // Branches, loops and state in packages: written, read back and run beside the graph.
 #include "backend/metal/half_precision.h"
 #include "backend/metal/measure/simulate_half.h"
+#include "backend/metal/nested.h"
 #include "backend/metal/package.h"
 #include "backend/metal/place.h"
 #include "backend/metal/states.h"
@@ -186,6 +187,37 @@ TEST(CoremlControlFlow, NestedGraphsComputeInHalfPrecisionBetweenTheirBorders) {
   EXPECT_TRUE(rounded->empty());
   auto program = try_write(*graph);
   EXPECT_TRUE(program.ok()) << program.error().message();
+}
+
+TEST(CoremlControlFlow, ConstantsStandInsideOfBodies) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[3]) -> (y = %y) {
+    %n = const i64[] dense[4] %k = const f32[3] dense[0.1,0.2,0.3]
+    %y = loop(%n, _, %x, %k) {num_carried=1}
+      body graph @body(%i: i64[], %go: bool[], %v: f32[3], %s: f32[3]) -> (c = %go, v = %w) {
+        %w = add(%v, %s) }
+  })");
+  const auto before = graph->clone();
+  sink_constants(*graph);
+  EXPECT_TRUE(verify(*graph).empty());
+  test::expect_same_results(*before, *graph);
+  ASSERT_TRUE(give_half_precision(*graph, {}).ok());
+  const Written written = round_trip(*graph);
+  // Nothing reads the one outside.
+  for (const coreml::Operation& op : written.main().operations)
+    for (const coreml::NamedType& output : op.outputs) {
+      EXPECT_NE(output.name, "k");
+    }
+}
+
+TEST(CoremlControlFlow, CastsOfInputsEnterNestedGraphs) {
+  const test::Outcome outcome = test::optimise(R"(graph @g(%c: bool[], %x: f32[2]) -> (y = %y) {
+    %d = cast(%x) {to=f64}
+    %y = if(%c, %d)
+      body graph @then(%p: f64[2]) -> (r = %r) { %r = neg(%p) }
+      body graph @else(%p: f64[2]) -> (r = %r) { %r = identity(%p) }
+  })",
+                                               "legalise-mil");
+  EXPECT_EQ(outcome.count(OpKind::If), 1);
 }
 
 TEST(CoremlControlFlow, ResultsOfAnUnknownNumberOfIterationsAreRefused) {
