@@ -212,6 +212,8 @@ def difference(wanted: dict, got: dict) -> float:
     worst = 0.0
     for a, b in zip(wanted.values(), got.values(), strict=True):
         a, b = a.astype(np.float64), b.astype(np.float64).reshape(a.shape)
+        if not np.array_equal(np.isnan(a), np.isnan(b)):
+            return float("inf")
         if a.size:
             worst = max(worst, float(np.abs(a - b).max()) / max(float(np.abs(a).max()), 1e-6))
     return worst
