@@ -153,7 +153,8 @@ def table_row(row: dict) -> str:
                   span(row["agreement_interval"]), f"{row['scores_db']:.1f}",
                   *(span(row["against_ours"][key], form) if "against_ours" in row else ""
                     for key, form in (("ap", "{:+.3f}"), ("agreement", "{:+.3f}"), ("scores_db", "{:+.1f}"))),
-                  f"{row['seconds']:.0f}" if row["seconds"] is not None else "", f"{row['cpu_seconds']:.0f}", ""]
+                  f"{row['seconds']:.0f}" if row["seconds"] is not None else "", f"{row['cpu_seconds']:.0f}",
+                  "earlier run" if row.get("earlier") else ""]
     else:
         cells += [""] * (len(COLUMNS) - 3) + [row.get("error", "").replace("|", "/")]
     return "| " + " | ".join(cells) + " |"
@@ -212,7 +213,8 @@ def main() -> int:
 
     sources = ([(args.shapes, detector_list.shapes(args.shapes))] if args.shapes else []) + [(args.packages, detector_list.PACKAGED)]
     record = args.out / "detectors.json" if args.out else None
-    rows = json.loads(record.read_text())["rows"] if record and record.exists() else []
+    # What this start does not make again is told as such.
+    rows = [row | {"earlier": True} for row in json.loads(record.read_text())["rows"]] if record and record.exists() else []
     with tempfile.TemporaryDirectory() as scratch:
         for folder, detectors in sources:
             for name, detector in detectors.items():

@@ -82,6 +82,7 @@ class Evaluation {
                        registry_, model,
                        reference_ ? without_shapes(session_options_) : session_options_, sink_));
     report_.model.device = model_->device();
+    if (reference_) reference_->take_sizes(*model_);
     if (reference_ && !model_->takes_pixels()) model_->read_as(*reference_);
     return {};
   }

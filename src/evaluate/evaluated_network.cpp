@@ -92,6 +92,19 @@ void EvaluatedNetwork::read_as(const EvaluatedNetwork& other) {
   }
 }
 
+void EvaluatedNetwork::take_sizes(const EvaluatedNetwork& other) {
+  if (other.inputs_.size() != inputs_.size()) return;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorType& theirs = other.inputs_[i].type;
+    TensorType& own = inputs_[i].type;
+    if (own.is_static() || !own.shape || !theirs.is_static()) continue;
+    std::vector<int64_t> sizes = theirs.shape->sizes();
+    if (!fits(*own.shape, sizes) && sizes.size() >= 3)
+      std::rotate(sizes.begin() + 1, sizes.end() - 1, sizes.end());  // channels first
+    if (fits(*own.shape, sizes)) own.shape = Shape::of(sizes);
+  }
+}
+
 bool EvaluatedNetwork::take_pixels() {
   const TensorType& type = session_->inputs()[0].type;
   const bool bytes = type.dtype == DType::U8 || type.dtype == DType::I8;

@@ -35,6 +35,9 @@ class EvaluatedNetwork {
   // Where the sizes allow it, takes the samples of `other`: the same, or images whose channels come
   // first there and last here.
   void read_as(const EvaluatedNetwork& other);
+  // Where sizes are open they become those of `other`, a compiled file, in whichever order it has
+  // its dimensions.
+  void take_sizes(const EvaluatedNetwork& other);
   // Quantised bytes at the input are the pixels themselves; false where it has none.
   bool take_pixels();
   // Samples for inputs().

@@ -13,7 +13,7 @@ from harness import Case
 COLOURS = {"a_red": (230, 20, 20), "b_green": (20, 230, 20), "c_blue": (20, 20, 230)}
 
 
-def colour_model(background: bool = False, outputs: bool = False, blind: bool = False) -> bytes:
+def colour_model(background: bool = False, outputs: bool = False, blind: bool = False, sizes: tuple = (8, 8)) -> bytes:
     """Scores are the mean of each channel; with a background class in front its score is always lowest; blind: all is red."""
     weights, classes = [], 4 if background else 3
     for o in range(classes):
@@ -26,7 +26,7 @@ def colour_model(background: bool = False, outputs: bool = False, blind: bool = 
     if outputs:
         nodes.append(onnx.node("Relu", ["c"], ["map"], "relu"))
         results.append(onnx.value("map", ["batch", classes, 8, 8]))
-    return onnx.model(nodes, [onnx.value("x", ["batch", 3, 8, 8])], results,
+    return onnx.model(nodes, [onnx.value("x", ["batch", 3, *sizes])], results,
                       [onnx.tensor("w", [classes, 3, 1, 1], weights), onnx.tensor("b", [classes], bias)])
 
 
@@ -44,6 +44,13 @@ class Evaluate(Case):
     def quantized(self, *options: str, model: str = "m.onnx") -> str:
         self.good(model, "-t", "tflite", "-q", "ptq", "--calibration-data", "data", "--dim", "batch=1", "-o", "m.tflite", *options)
         return "m.tflite"
+
+    def test_a_reference_with_open_sizes_has_those_of_the_compiled_file(self):
+        self.write("open.onnx", colour_model(sizes=("height", "width")))
+        self.good("open.onnx", "-t", "tflite", "-q", "ptq", "--calibration-data", "data", "--input-shape", "1x3x8x8", "-o", "m.tflite")
+        result = self.good("evaluate", "m.tflite", "--data", "data", "--reference", "open.onnx", "--json").result
+        self.assertEqual((result["model"]["top1"], result["reference"]["top1"]), (1.0, 1.0))
+        self.bad(1, "EC2003", "evaluate", "open.onnx", "--data", "data")
 
     def test_folders_are_classes_in_alphabetical_order(self):
         result = self.good("evaluate", "m.onnx", "--data", "data", "--json").result

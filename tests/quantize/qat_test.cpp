@@ -130,7 +130,8 @@ TEST(QatFunctions, SiluOverAWideRangeKeepsItsParts) {
   EXPECT_EQ(made.result.report.float_ops, 0);
   EXPECT_EQ(made.count(OpKind::HardSwish), 0);
   EXPECT_EQ(made.count(OpKind::Sigmoid), 1);
-  EXPECT_LE(difference(*graph, *made.result.graph, 1.75), 1.01);
+  // A rounding in each of the two kernels.
+  EXPECT_LE(difference(*graph, *made.result.graph, 1.75), 2.01);
 }
 
 TEST(QatFunctions, DevicesOfIntegersKeepThePartsThatTheyHave) {

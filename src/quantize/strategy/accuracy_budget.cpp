@@ -79,6 +79,20 @@ Result<FormParams> wide_parameters(const BudgetCase& of, const Plan& plan) {
   return assign_parameters(of.graph, plan, ranges);
 }
 
+// A limit with room: a factor of what answers may lose, and dB.
+AccuracyBudget relaxed(const AccuracyBudget& budget, double factor, double db) {
+  AccuracyBudget wider = budget;
+  if (wider.max_drop) *wider.max_drop *= factor;
+  if (wider.min_sqnr) *wider.min_sqnr -= db;
+  return wider;
+}
+// Before layers are raised nothing is integer arithmetic yet.
+AccuracyBudget about(const AccuracyBudget& budget) { return relaxed(budget, 1.25, 1); }
+// Adapted rounding takes back a part of what rounded weights cost, never nine tenths of it.
+AccuracyBudget where_adapting_decides(const AccuracyBudget& budget) {
+  return relaxed(budget, 10, 10);
+}
+
 std::string asked_text(const AccuracyBudget& budget) {
   std::string asked;
   if (budget.max_drop) asked = fmt::format("--max-drop {}", *budget.max_drop);
@@ -158,7 +172,8 @@ class Search {
     };
     if (best.meets(budget_)) return best;
     if (given_.may_correct_biases) EC_CHECK_OK(attempt(corrected_weights()));
-    if (best.meets(budget_) || !given_.adapt) return best;
+    if (best.meets(budget_) || !given_.adapt || !best.meets(where_adapting_decides(budget_)))
+      return best;
     EC_TRY(LayerWeights adapted, given_.adapt());
     EC_CHECK_OK(attempt(std::move(adapted)));
     return best;
@@ -253,10 +268,6 @@ Status check_budget(const Graph& graph, const AccuracyBudget& budget,
 
 namespace {
 
-// How far beyond a limit counts as within reach before layers are raised: a factor of what answers
-// lose, and dB.
-constexpr double kNearDrop = 1.25, kNearSqnr = 1;
-
 // All layers raised that can be, with some weights; what cannot be raised is exact.
 class Reach {
  public:
@@ -295,14 +306,6 @@ class Reach {
   LayerWeights weights_;
 };
 
-// A little beyond the limit: what is measured here is not yet the integer arithmetic.
-AccuracyBudget relaxed(const AccuracyBudget& budget) {
-  AccuracyBudget wider = budget;
-  if (wider.max_drop) *wider.max_drop *= kNearDrop;
-  if (wider.min_sqnr) *wider.min_sqnr -= kNearSqnr;
-  return wider;
-}
-
 }  // namespace
 
 Status check_reach(const BudgetCase& of, const WeightMethods& methods,
@@ -310,7 +313,7 @@ Status check_reach(const BudgetCase& of, const WeightMethods& methods,
   const std::vector<uint32_t> layers = layers_to_raise(of);
   // Without a wider type ranges decide, and these are chosen later.
   if (layers.empty()) return {};
-  const AccuracyBudget wanted = relaxed(budget);
+  const AccuracyBudget wanted = about(budget);
   Reach reach(of, layers);
   EC_CHECK_OK(reach.prepare());
   EC_TRY(Outcome best, reach.with(reach.weights()));
@@ -321,7 +324,8 @@ Status check_reach(const BudgetCase& of, const WeightMethods& methods,
     if (corrected.meets(wanted)) return {};
     if (corrected.is_closer(best, budget)) best = corrected;
   }
-  const bool exact = methods.may_adapt(reach.weights());
+  const bool exact =
+      best.meets(where_adapting_decides(budget)) && methods.may_adapt(reach.weights());
   if (exact) {
     EC_TRY(best, reach.with(reach.no_weights()));
     if (best.meets(wanted)) return {};

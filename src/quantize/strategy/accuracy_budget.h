@@ -53,7 +53,7 @@ struct WeightMethods {
 };
 // Before anything expensive is tried. AccuracyNotMet: the budget does not hold where all layers are
 // raised that can be and all others are exact, with weights as they are rounded and with corrected
-// biases; where rounding may be adapted, not even with exact weights.
+// biases; where adapting the rounding could decide, not even with exact weights.
 Status check_reach(const BudgetCase& of, const WeightMethods& methods,
                    const AccuracyBudget& budget);
 
