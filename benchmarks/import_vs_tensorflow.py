@@ -87,6 +87,8 @@ def serve(name: str, folder: pathlib.Path) -> None:
     del network
     interface = frozen_interface(tf, models["frozen"])
     small = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    small.save(folder / "small.keras")
+    keras.models.load_model(folder / "small.keras")
     tf.lite.TFLiteConverter.from_keras_model(small).convert()
     print(json.dumps(models), file=answers, flush=True)
     for line in sys.stdin:
@@ -142,22 +144,23 @@ def least(runs: list[dict]) -> dict:
     return failed[0] if failed else {key: min(run[key] for run in runs) for key in runs[0]}
 
 
-def compare(binary: str, theirs: Theirs, form: str, repeat: int) -> dict:
+def compare(binary: str, theirs: Theirs, form: str, repeat: int, kinds: list[str]) -> dict:
     model = theirs.models[form]
     files = [f for f in [model, *model.rglob("*")] if f.is_file()]
     row: dict = {"file_mb": sum(f.stat().st_size for f in files) / 1e6}
     with tempfile.TemporaryDirectory() as folder:
-        ours: dict = {kind: [] for kind in KINDS}
-        others: dict = {"load": [], "convert": []}
+        ours: dict = {kind: [] for kind in kinds}
+        others: dict = {"load": []}
         for _ in range(repeat):
-            for kind in KINDS:
+            for kind in kinds:
                 ours[kind].append(timed(command(binary, kind, model, folder)))
             others["load"].append(theirs.run("load", form))
-        others["convert"].append(theirs.run("convert", form))
-        for kind in KINDS:
+        if "compile" in kinds:
+            others["convert"] = [theirs.run("convert", form)]
+        for kind in kinds:
             ours[kind].append(timed(command(binary, kind, model, folder)))
         row |= {kind: least(runs) for kind, runs in (ours | others).items()}
-        for kind in KINDS:
+        for kind in kinds:
             row[kind]["memory_mb"] = run_measured(command(binary, kind, model, folder))[1]["memory_mb"]
     return row
 
@@ -166,7 +169,7 @@ def compare(binary: str, theirs: Theirs, form: str, repeat: int) -> dict:
 
 
 def factor(row: dict, kind: str, measure: str) -> float | None:
-    other = row[KINDS[kind]]
+    other = row.get(KINDS[kind], {"failed": "not run"})
     return None if "failed" in other else other[measure] / row[kind][measure]
 
 
@@ -196,8 +199,8 @@ def table(results: dict) -> str:
     for name, form, row in rows:
         cells = []
         for kind in ("load", "inspect", "import", "convert", "compile"):
-            cell = row[kind]
-            cells.append("fails" if "failed" in cell else f"{cell['cpu']:.3f} ({cell['wall']:.3f}), {cell['memory_mb']:.0f}")
+            cell = row.get(kind)
+            cells.append("not run" if cell is None else "fails" if "failed" in cell else f"{cell['cpu']:.3f} ({cell['wall']:.3f}), {cell['memory_mb']:.0f}")
         lines.append(f"| {name} | {form} | {row['file_mb']:.0f} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -207,6 +210,7 @@ def main() -> int:
     parser.add_argument("binary")
     parser.add_argument("--only", default=USUAL, help="architectures, separated by commas")
     parser.add_argument("--forms", default=",".join(FORMS))
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of our runs; without compile nothing is converted")
     parser.add_argument("--repeat", type=int, default=2, help="loads of each file; it is converted once")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/import"))
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
@@ -225,7 +229,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             theirs = Theirs(name, folder)
             for form in forms:
-                row = compare(binary, theirs, form, options.repeat)
+                row = compare(binary, theirs, form, options.repeat, options.kinds.split(","))
                 results.setdefault(name, {})[form] = row
                 kept.write_text(json.dumps(results, indent=1) + "\n")
                 (options.out / "import.md").write_text(table(results))
