@@ -351,10 +351,13 @@ def sliding_windows(t, p):
 
 
 def reverse_sequence(t, p):
-    y = t["x"].copy()
+    # Rows first, then steps.
+    axes = (int(p.get("batch_axis", 0)), int(p.get("seq_axis", 1)))
+    x = np.moveaxis(t["x"], axes, (0, 1))
+    y = x.copy()
     for b, length in enumerate(p["lengths"]):
-        y[b, :length] = t["x"][b, :length][::-1]
-    return [y]
+        y[b, :length] = x[b, :length][::-1]
+    return [np.moveaxis(y, (0, 1), axes)]
 
 
 def band_part(t, p):
