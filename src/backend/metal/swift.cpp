@@ -118,7 +118,8 @@ std::string swift_source(const coreml::Interface& interface, std::string_view pa
   for (const Feature& input : interface.inputs) text += entry_of(input);
   const bool keeps = !interface.states.empty();
   text += "    ])\n";
-  if (keeps) text += "    let state = model.makeState()  // one for each stream, kept between runs\n";
+  if (keeps)
+    text += "    let state = model.makeState()  // one for each stream, kept between runs\n";
   text += fmt::format("    let result = try model.prediction(from: features{})\n",
                       keeps ? ", using: state" : "");
   for (const Feature& output : interface.outputs) text += read_output(output);
