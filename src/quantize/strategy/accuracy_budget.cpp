@@ -93,6 +93,12 @@ AccuracyBudget where_adapting_decides(const AccuracyBudget& budget) {
   return relaxed(budget, 10, 10);
 }
 
+std::vector<size_t> all_samples(const BudgetCase& of) {
+  std::vector<size_t> all(of.held_out.begin(), of.held_out.end());
+  all.insert(all.end(), of.also.begin(), of.also.end());
+  return all;
+}
+
 std::string asked_text(const AccuracyBudget& budget) {
   std::string asked;
   if (budget.max_drop) asked = fmt::format("--max-drop {}", *budget.max_drop);
@@ -218,9 +224,7 @@ class Search {
     // What does not hold here need not be seen again, but for what others are compared with.
     const bool compared = result_.raised.empty() && outcome.loss.has_value();
     if (of_.also.empty() || !(outcome.meets(budget_) || compared)) return outcome;
-    std::vector<size_t> all(of_.held_out.begin(), of_.held_out.end());
-    all.insert(all.end(), of_.also.begin(), of_.also.end());
-    EC_TRY(const AccuracyReport together, measured(all));
+    EC_TRY(const AccuracyReport together, measured(all_samples(of_)));
     outcome.agreement = std::min(outcome.agreement, together.agreement().value_or(1));
     outcome.loss = together.task_loss;
     return outcome;
@@ -286,15 +290,23 @@ class Reach {
   const LayerWeights& weights() const { return weights_; }
   LayerWeights no_weights() const { return LayerWeights(of_.graph.operation_id_bound()); }
 
-  Result<Outcome> with(const LayerWeights& weights) {
+  // On the samples kept apart; where it holds there, on others together with them.
+  Result<Outcome> with(const LayerWeights& weights, const AccuracyBudget& wanted) {
     Rounding rounding = round_all(of_.graph, plan_, params_, weights);
     for (FormId form = 0; form < rounding.forms.size(); ++form)
       if (width_of(form) != Width::Wide) rounding.forms[form].reset();
     for (const Operation* op : of_.graph.topological())
       if (plan_.of(op).width != Width::Wide) rounding.weights[op->id()] = nullptr;
-    EC_TRY(const AccuracyReport report, measure_rounded(of_.graph, plan_, rounding, *of_.samples,
-                                                        of_.held_out, of_.threads, reference_));
-    return Outcome(report);
+    const auto measured = [&](std::span<const size_t> samples) {
+      return measure_rounded(of_.graph, plan_, rounding, *of_.samples, samples, of_.threads,
+                             reference_);
+    };
+    EC_TRY(const AccuracyReport apart, measured(of_.held_out));
+    Outcome outcome(apart);
+    if (of_.also.empty() || !outcome.meets(wanted)) return outcome;
+    EC_TRY(const AccuracyReport together, measured(all_samples(of_)));
+    outcome.agreement = std::min(outcome.agreement, together.agreement().value_or(1));
+    return outcome;
   }
 
  private:
@@ -316,18 +328,18 @@ Status check_reach(const BudgetCase& of, const WeightMethods& methods,
   const AccuracyBudget wanted = about(budget);
   Reach reach(of, layers);
   EC_CHECK_OK(reach.prepare());
-  EC_TRY(Outcome best, reach.with(reach.weights()));
+  EC_TRY(Outcome best, reach.with(reach.weights(), wanted));
   if (best.meets(wanted)) return {};
   if (methods.may_correct_biases) {
     EC_TRY(const Outcome corrected,
-           reach.with(correct_biases(of.graph, reach.plan(), of.run, reach.weights())));
+           reach.with(correct_biases(of.graph, reach.plan(), of.run, reach.weights()), wanted));
     if (corrected.meets(wanted)) return {};
     if (corrected.is_closer(best, budget)) best = corrected;
   }
   const bool exact =
       best.meets(where_adapting_decides(budget)) && methods.may_adapt(reach.weights());
   if (exact) {
-    EC_TRY(best, reach.with(reach.no_weights()));
+    EC_TRY(best, reach.with(reach.no_weights(), wanted));
     if (best.meets(wanted)) return {};
   }
   return Error(Code::AccuracyNotMet,

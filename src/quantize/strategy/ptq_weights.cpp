@@ -171,7 +171,10 @@ Status check_limit(QuantizeContext& context) {
   const WeightMethods methods{
       context.request.methods.correct_bias != Switch::Off,
       [&](const LayerWeights& weights) { return may_adapt(context, weights); }};
-  return check_reach(budget_case(context), methods, context.request.budget);
+  BudgetCase of = budget_case(context);
+  const std::vector<size_t> also = samples_beside(context);
+  of.also = also;
+  return check_reach(of, methods, context.request.budget);
 }
 
 Status keep_budget(QuantizeContext& context) {
