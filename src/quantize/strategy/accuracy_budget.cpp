@@ -115,7 +115,12 @@ std::string task_text(const BudgetCase& of) {
 }
 
 std::string samples_text(const BudgetCase& of) {
-  return fmt::format("measured on the {} samples that judge{}", of.held_out.size(), task_text(of));
+  std::string others;
+  if (!of.also.empty())
+    others =
+        fmt::format(", and where it holds on these also on {} others with them", of.also.size());
+  return fmt::format("measured on the {} samples that judge{}{}", of.held_out.size(), task_text(of),
+                     others);
 }
 
 class Search {
