@@ -78,6 +78,10 @@ def compile(  # type: ignore[overload-overlap]
     compute_units: str | None = ...,
     labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    flexible_shape: str | Sequence[str] | None = ...,
+    flexible_shapes: str | Sequence[str] | None = ...,
+    flexible_dim: str | Sequence[str] | None = ...,
+    flexible_dims: str | Sequence[str] | None = ...,
     emit: str | None = ...,
 ) -> CompileResult: ...
 @overload
@@ -152,6 +156,10 @@ def compile(
     compute_units: str | None = ...,
     labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    flexible_shape: str | Sequence[str] | None = ...,
+    flexible_shapes: str | Sequence[str] | None = ...,
+    flexible_dim: str | Sequence[str] | None = ...,
+    flexible_dims: str | Sequence[str] | None = ...,
     emit: str | None = ...,
 ) -> list[CompileResult]: ...
 @overload
@@ -221,6 +229,10 @@ def check(
     compute_units: str | None = ...,
     labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    flexible_shape: str | Sequence[str] | None = ...,
+    flexible_shapes: str | Sequence[str] | None = ...,
+    flexible_dim: str | Sequence[str] | None = ...,
+    flexible_dims: str | Sequence[str] | None = ...,
 ) -> PlacementReport: ...
 @overload
 def check(
@@ -289,6 +301,10 @@ def check(
     compute_units: str | None = ...,
     labels: StrPath | None = ...,
     class_labels: StrPath | None = ...,
+    flexible_shape: str | Sequence[str] | None = ...,
+    flexible_shapes: str | Sequence[str] | None = ...,
+    flexible_dim: str | Sequence[str] | None = ...,
+    flexible_dims: str | Sequence[str] | None = ...,
 ) -> CheckReport: ...
 def optimize(
     model: Model, output: StrPath | None = ...,

@@ -85,6 +85,7 @@ class SelfCheck(TypedDict):
     ran: bool  # whether both were run
     reason: str  # why not
     largest_error: float  # between floats, relative to the largest value of the output (measured)
+    shapes: list[str]  # of the inputs with open sizes, one entry for each run
 
 
 class OpPlacement(TypedDict):

@@ -18,6 +18,7 @@
 
 #include "edgecompiler/options.h"
 #include "edgecompiler/report/property.h"
+#include "frontend/default_sizes.h"
 #include "ir/graph.h"
 #include "options/option_def.h"
 #include "passes/manager.h"
@@ -35,6 +36,7 @@ struct TargetSpec;
 }  // namespace quantize
 class Backend;
 class ModelSource;
+struct FlexibleShapes;
 
 // A file, or a directory that counts as one, that a back end writes.
 struct FileKind {
@@ -128,6 +130,8 @@ class Target {
   virtual Status check_source(const ModelSource& source, DiagnosticSink& sink) const;
   // Every size must be known before passes run.
   virtual bool needs_fixed_sizes() const { return false; }
+  // Sizes that stay open all the same, where the target's options say so; null: none.
+  virtual const FlexibleShapes* flexible_shapes() const { return nullptr; }
   virtual TargetPipelines pipelines(const PipelineRequest& request) const = 0;
   // Null: the target has no integer form.
   virtual const quantize::TargetSpec* integer_rules() const { return nullptr; }
@@ -154,6 +158,8 @@ class Target {
   // The files as graphs, which run one after the other compute what that graph computes.
   virtual Result<std::vector<std::unique_ptr<Graph>>> read_back(
       const ModelJob& job, const PlacedModel& placed, const EmittedModel& emitted) const = 0;
+  // Shapes of the inputs with open sizes at which the self-check runs both, by name.
+  virtual std::vector<GivenShapes> checked_shapes(const PlacedModel&) const { return {}; }
 };
 
 class Backend {

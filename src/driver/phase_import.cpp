@@ -4,6 +4,7 @@
 #include "frontend/choose.h"
 #include "frontend/default_sizes.h"
 #include "frontend/ecir/ecir.h"
+#include "frontend/flexible_shapes.h"
 #include "frontend/options.h"
 #include "limits/limits.h"
 #include "ops/border.h"
@@ -77,6 +78,10 @@ void remark_size(const std::string& name, const std::vector<int64_t>& shape, Dia
   sink.report(std::move(d));
 }
 
+const FlexibleShapes* flexible_shapes(const Compilation& c) {
+  return c.target() != nullptr ? c.target()->flexible_shapes() : nullptr;
+}
+
 // A compiled file has fixed sizes: an open batch becomes 1, the file's own default counts,
 // calibration data tells the sizes of arrays. Where the target or calibration need every size, what
 // remains is asked for; else it stays open.
@@ -89,6 +94,9 @@ Status bind_sizes(const Compilation& c, Graph& graph) {
     for (const Tensor* input : graph.inputs()) inputs.push_back({input->name(), input->type()});
     given = quantize::sample_shapes(data, inputs);
   }
+  if (const FlexibleShapes* flexible = flexible_shapes(c))
+    return bind_flexible_shapes(graph, *flexible, given, c.options().shapes("input-shape"),
+                                c.options().sizes("dim"), c.sink());
   DiagnosticSink sink;
   Result<GivenShapes> shapes = default_shapes(graph, given, sink);
   if (!shapes && !needed) return {};
@@ -100,7 +108,8 @@ Status bind_sizes(const Compilation& c, Graph& graph) {
 }
 
 Status import_model(Compilation& c, CompiledModel& model) {
-  EC_TRY(const ImportOptions options, import_options(c.options()));
+  EC_TRY(ImportOptions options, import_options(c.options()));
+  if (const FlexibleShapes* flexible = flexible_shapes(c)) leave_open(*flexible, options);
   DiagnosticSink load;
   Result<std::unique_ptr<Graph>> graph = read_graph(c, model, options, load);
   for (const Diagnostic& d : load.diagnostics()) c.sink().report(d);

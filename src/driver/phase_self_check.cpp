@@ -32,7 +32,8 @@ Status check_model(const Compilation& c, CompiledModel& model) {
   const BudgetScope scope(budget);
   const Graph* written = c.target()->written_graph(*model.placed);
   Result<SelfCheck> check =
-      check_same_results(written != nullptr ? *written : *model.graph, model.read_back);
+      check_same_results(written != nullptr ? *written : *model.graph, model.read_back,
+                         c.target()->checked_shapes(*model.placed));
   if (!check) return std::move(check).error().file(file);
   model.report.self_check = std::move(*check);
   return {};

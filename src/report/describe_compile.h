@@ -49,6 +49,7 @@ struct Description<SelfCheck> {
     v(Field("largest_error", "between floats, relative to the largest value of the output")
           .measured(),
       s.largest_error);
+    v(Field("shapes", "of the inputs with open sizes, one entry for each run"), s.shapes);
   }
 };
 

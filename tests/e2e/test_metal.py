@@ -239,6 +239,57 @@ class Metal(Case):
         self.good("m.onnx", "-t", "metal", "--compute-units", "cpu_and_gpu", "-o", "other.mlpackage")
         self.assertEqual(self.digest(self.dir / "m.mlpackage"), self.digest(self.dir / "other.mlpackage"))
 
+    def open_model(self):
+        weights = onnx.tensor("w", [4, 3, 3, 3], [((i * 37) % 19 - 9) / 20 for i in range(108)])
+        nodes = [onnx.node("Conv", ["x", "w"], ["c"], "conv1", pads=[1, 1, 1, 1], strides=[2, 2], kernel_shape=[3, 3]),
+                 onnx.node("Relu", ["c"], ["y"], "relu1"), onnx.node("GlobalAveragePool", ["y"], ["z"], "pool1")]
+        self.write("open.onnx", onnx.model(nodes, [onnx.value("x", ["batch", 3, "height", "width"])],
+                                           [onnx.value("y", ["batch", 4, "h", "w"]), onnx.value("z", ["batch", 4, 1, 1])], [weights]))
+
+    def test_ranges_of_sizes(self):
+        self.open_model()
+        options = ("-t", "metal", "--flexible-shape", "x:1x3x8..32x8..64", "--input-shape", "x:1x3x16x16")
+        result = self.good("open.onnx", *options, "-o", "m.mlpackage", "--json").result
+        self.assertEqual(result["self_check"]["shapes"], ["x:1x3x16x16", "x:1x3x8x8"])
+        self.assertNotIn("predicted: Neural Engine", {row["status"] for row in result["placement"]["operations"]})
+        self.assertIn("list the shapes", result["placement"]["operations"][0]["fix"])
+        self.assertEqual(self.good("inspect", "m.mlpackage", "--json").result["inputs"][0]["shape"][:2], [1, 3])
+        for size in ("16x16", "9x64"):
+            outputs = self.good("run", "m.mlpackage", "--input-shape", f"x:1x3x{size}", "--json").result["outputs"]
+            height, width = (-(-int(n) // 2) for n in size.split("x"))
+            self.assertEqual([o["shape"] for o in outputs], [[1, 4, height, width], [1, 4, 1, 1]])
+        self.assertIn("x:1x3x8x8", self.good("open.onnx", *options, "-o", "t.mlpackage").out)
+
+    def test_listed_shapes(self):
+        self.open_model()
+        result = self.good("open.onnx", "-t", "metal", "--flexible-shape", "x:1x3x8x8,1x3x32x32,1x3x16x16", "-o", "m.mlpackage", "--json").result
+        self.assertEqual(result["self_check"]["shapes"][0], "x:1x3x8x8")
+        self.assertIn("predicted: Neural Engine", {row["status"] for row in result["placement"]["operations"]})
+        dims = self.good("open.onnx", "-t", "metal", "--flexible-dim", "height=8,16", "--flexible-dim", "width=8,16", "--dim", "height=16",
+                         "-o", "d.mlpackage", "--json").result
+        self.assertEqual(dims["self_check"]["shapes"][0], "x:1x3x16x16")
+
+    def test_flexible_shapes_that_do_not_fit(self):
+        self.open_model()
+        for option, value, code, status in (("--flexible-shape", "x:1x3x8x?", "EC8001", 2), ("--flexible-shape", "x:1x3x9..8x8", "EC8001", 2),
+                                            ("--flexible-shape", "y:1x3x8..9x8", "EC2004", 2), ("--flexible-shape", "x:1x2..3x8x8", "EC2004", 2),
+                                            ("--flexible-dim", "hight=8..16", "EC2004", 2)):
+            with self.subTest(value):
+                outcome = self.bad(status, code, "open.onnx", "-t", "metal", option, value, "--dim", "batch=1", "-o", "m.mlpackage")
+                self.assertIn("hint", outcome.err)
+        self.bad(2, "EC8001", "open.onnx", "-t", "metal", "--flexible-shape", "x:1x3x8..16x8", "-q", "dynamic", "-o", "m.mlpackage")
+        self.bad(2, "EC2004", "open.onnx", "-t", "metal", "--flexible-shape", "x:1x3x8..16x8", "--input-shape", "x:1x3x17x8", "-o", "m.mlpackage")
+        self.assertFalse((self.dir / "m.mlpackage").exists())
+
+    def test_what_needs_fixed_sizes_is_named(self):
+        nodes = [onnx.node("GRU", ["x", "w", "r"], ["y"], "recurrent", hidden_size=2)]
+        constants = [onnx.tensor("w", [1, 6, 3], [0.1] * 18), onnx.tensor("r", [1, 6, 2], [0.1] * 12)]
+        self.write("gru.onnx", onnx.model(nodes, [onnx.value("x", ["length", 1, 3])], [onnx.value("y", ["length", 1, 1, 2])], constants))
+        outcome = self.bad(3, "EC3004", "gru.onnx", "-t", "metal", "--flexible-shape", "x:1..8x1x3", "-o", "m.mlpackage")
+        self.assertIn("recurrent", outcome.err)
+        self.assertIn("--input-shape", outcome.err)
+        self.good("gru.onnx", "-t", "metal", "--input-shape", "x:4x1x3", "-o", "m.mlpackage")
+
     def test_rounded_activations_need_a_newer_system(self):
         outcome = self.good("m.onnx", "-t", "metal", "-q", "ptq", "--calibration-data", "random", "-o", "m.mlpackage")
         self.assertIn("needs iOS 17", outcome.err)

@@ -133,6 +133,7 @@ compare_coreml() {
   [ ! -d "$data/coreml" ] || recorded=(--recorded "$data/coreml")
   "$coreml" tests/interop/coreml_write_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_control_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$coreml" tests/interop/coreml_flexible_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_compress_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$coreml" tests/interop/coreml_sweep.py --edgecompile "$program" --out "$work/results" || status=1
   # Both read and write ONNX files beside coremltools; its own requirements stay.

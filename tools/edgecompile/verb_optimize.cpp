@@ -75,6 +75,15 @@ std::string pass_table(const std::vector<PassReport>& passes, int verbosity) {
 }
 
 // What is in a file of another format's operators, and how its interface looks.
+std::string self_check_text(const SelfCheck& check) {
+  if (!check.ran) return fmt::format("  read back, not run: {}\n", check.reason);
+  std::string text = fmt::format("  read back and run: largest error {:.1e}", check.largest_error);
+  if (!check.shapes.empty())
+    text += fmt::format(" ({})", printable(fmt::format("{}", fmt::join(check.shapes, "; ")), 400));
+  if (!check.reason.empty()) text += fmt::format("; other sizes {}", check.reason);
+  return text + "\n";
+}
+
 std::string operator_text(const CompileReport& report) {
   TextTable table({"Operator", "Count"});
   for (const auto& [name, count] : report.operators) table.add({name, format_count(count)});
@@ -95,11 +104,7 @@ std::string operator_text(const CompileReport& report) {
   for (const PassReport& run : report.passes)
     for (const std::string& note : run.notes)
       if (note.starts_with("transpose inserted")) out += fmt::format("  {}\n", note);
-  if (report.self_check)
-    out += report.self_check->ran
-               ? fmt::format("  read back and run: largest error {:.1e}\n",
-                             report.self_check->largest_error)
-               : fmt::format("  read back, not run: {}\n", report.self_check->reason);
+  if (report.self_check) out += self_check_text(*report.self_check);
   out += fmt::format("  sha256 {}\n", report.output_sha256);
   return out;
 }

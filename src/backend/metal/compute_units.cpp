@@ -148,8 +148,12 @@ bool is_told(const Operation& op) {
   return op.kind() != OpKind::Cast || !op.location().name().empty();
 }
 
-void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row) {
-  const Verdict v = verdict_of(op);
+void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row, bool in_range) {
+  Verdict v = verdict_of(op);
+  // Random sizes of a range were measured to run nothing there (coremltools issue 2370).
+  if (v.engine && in_range)
+    v = not_engine("inputs have ranges of sizes; the Neural Engine takes fixed or listed ones",
+                   "list the shapes: --flexible-shape NAME:1x3x224x224,1x3x320x320");
   const bool engine_allowed =
       allowed == ComputeUnits::All || allowed == ComputeUnits::CpuAndNeuralEngine;
   const bool gpu_allowed = allowed == ComputeUnits::All || allowed == ComputeUnits::CpuAndGpu;

@@ -18,6 +18,8 @@ inline constexpr std::string_view kOnNeuralEngine = "predicted: Neural Engine",
 bool is_told(const Operation& op);
 
 // Fills placement, status ("predicted: Neural Engine"), reason and fix of an operation's row.
-void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row);
+// `in_range`: applications choose sizes within a range.
+void predict_unit(const Operation& op, ComputeUnits allowed, OpPlacement& row,
+                  bool in_range = false);
 
 }  // namespace ec::metal

@@ -42,8 +42,11 @@ class MetalTarget : public Target {
   explicit MetalTarget(metal::TargetOptions options) : options_(std::move(options)) {}
 
   const Backend& backend() const override { return metal_backend(); }
-  // The Neural Engine takes fixed sizes alone.
+  // The Neural Engine takes fixed and listed sizes alone: others stay open where users say so.
   bool needs_fixed_sizes() const override { return true; }
+  const FlexibleShapes* flexible_shapes() const override {
+    return options_.flexible.empty() ? nullptr : &options_.flexible;
+  }
   TargetPipelines pipelines(const PipelineRequest&) const override {
     return {"optimize", options_.has_attention() ? "to-metal-ios18" : "to-metal"};
   }
@@ -84,6 +87,10 @@ class MetalTarget : public Target {
 
   const Graph* written_graph(const PlacedModel& placed) const override {
     return package_of(placed).compared.get();
+  }
+
+  std::vector<GivenShapes> checked_shapes(const PlacedModel& placed) const override {
+    return package_of(placed).checked;
   }
 
   Result<std::vector<std::unique_ptr<Graph>>> read_back(

@@ -48,6 +48,21 @@ constexpr OptionDef kOptions[] = {
      .help = "names of the classes, one on each line: the package becomes a classifier",
      .verbs = kPlacesModel,
      .alias = "class-labels"},
+    {.name = "flexible-shape",
+     .type = OptionType::Items,
+     .argument = "NAME:SIZES",
+     .help = "sizes of an input that applications may choose: ranges as in "
+             "NAME:1x3x224..448x224..448, or a list as in NAME:1x3x224x224,1x3x320x320, which the "
+             "Neural Engine takes, too; may be repeated; --input-shape gives the default",
+     .verbs = kPlacesModel,
+     .alias = "flexible-shapes"},
+    {.name = "flexible-dim",
+     .type = OptionType::Items,
+     .argument = "NAME=SIZES",
+     .help = "the same for an open dimension by its name in the model, in all inputs: "
+             "sequence=1..512 or sequence=128,256,512; may be repeated; --dim gives the default",
+     .verbs = kPlacesModel,
+     .alias = "flexible-dims"},
     {.name = "emit",
      .type = OptionType::Choice,
      .argument = "WHAT",
@@ -114,6 +129,11 @@ Result<TargetOptions> target_options(const Options& options) {
     EC_TRY(values.labels, read_labels(options.text("labels")));
   }
   values.emit_swift = options.text("emit") == "swift";
+  EC_TRY(values.flexible,
+         parse_flexible_shapes(options.texts("flexible-shape"), options.texts("flexible-dim")));
+  if (!values.flexible.empty() && options.is_given("quantize"))
+    return Error(Code::Usage, "--quantize needs fixed sizes, and --flexible-shape leaves some open")
+        .hint("--compress-weights int8 stores the weights in 8 bits and leaves sizes open");
   return values;
 }
 

@@ -8,6 +8,7 @@
 
 #include "backend/metal/compress/weight_form.h"
 #include "edgecompiler/options.h"
+#include "frontend/flexible_shapes.h"
 #include "options/option_def.h"
 #include "support/result.h"
 
@@ -27,6 +28,7 @@ struct TargetOptions {
   std::vector<std::string> labels;
   std::string units_name = "all";
   bool emit_swift = false;
+  FlexibleShapes flexible;
 };
 
 std::span<const OptionDef> option_table();

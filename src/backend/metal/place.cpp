@@ -9,6 +9,7 @@
 #include "backend/metal/compress/compress.h"
 #include "backend/metal/compute_units.h"
 #include "backend/metal/estimate.h"
+#include "backend/metal/flexible.h"
 #include "backend/metal/images.h"
 #include "backend/metal/measure/limit.h"
 #include "backend/metal/nested.h"
@@ -16,6 +17,7 @@
 #include "backend/metal/passes/legalise.h"
 #include "backend/metal/passes/rules.h"
 #include "backend/metal/states.h"
+#include "frontend/flexible_shapes.h"
 #include "ops/op_def.h"
 #include "passes/rewriter.h"
 #include "support/budget.h"
@@ -118,19 +120,21 @@ void add_nested_problems(const Graph& body,
   }
 }
 
-void add_rows(const ModelJob& job, const Graph& written, const TargetOptions& options,
+void add_rows(const ModelJob& job, const Graph& judged, const TargetOptions& options,
               const PlacedPackage& package, PlacementReport& report) {
+  const bool in_range = std::ranges::any_of(
+      flexible_inputs(judged), [](const FlexibleInput& input) { return !input.sizes.is_listed(); });
   std::unordered_map<std::string, const Diagnostic*> problems;  // looked up, never iterated
   for (const Diagnostic& d : package.problems) problems.emplace(d.node, &d);
-  for (const Operation* op : written.topological()) {
+  for (const Operation* op : judged.topological()) {
     OpPlacement row = row_of(*op);
-    predict_unit(*op, options.units, row);
+    predict_unit(*op, options.units, row, in_range);
     mark_kept(package.kept, row);
     mark_problem(*op, problems, row);
     if (is_told(*op) || row.placement == Placement::Unsupported) report.add(std::move(row));
   }
-  report.estimate = estimate_run(written, package.parameter_bytes, report);
-  for (const Operation* op : written.topological())
+  report.estimate = estimate_run(judged, package.parameter_bytes, report);
+  for (const Operation* op : judged.topological())
     for (const auto& body : op->bodies()) add_nested_problems(*body, problems, report);
   if (package.program || report.unsupported > 0) return;
   OpPlacement row;
@@ -252,6 +256,8 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
   write.highest_version = options.highest_version;
   write.metadata = metadata_of(job, options);
   write.labels = options.labels;
+  write.flexible = open_features(*written);
+  package->checked = checked_shapes(*written);
   DiagnosticSink refused;
   Result<CoremlProgram> program = write_coreml(*written, write, refused);
   package->problems = refused.diagnostics();
@@ -261,7 +267,12 @@ Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& option
     package->problems.push_back(program.error().diagnostic());
   tell(*package, sink);
   PlacedModel placed;
-  add_rows(job, *written, options, *package, placed.report);
+  // Predictions and estimates are for the default of open sizes.
+  std::unique_ptr<Graph> fixed;
+  if (const auto inputs = flexible_inputs(*written); !inputs.empty()) {
+    EC_TRY(fixed, with_shapes(*written, admitted_shapes(inputs).front()));
+  }
+  add_rows(job, fixed != nullptr ? *fixed : *written, options, *package, placed.report);
   placed.report.compressed_weights = std::move(numbers.weights);
   placed.report.costs = std::move(numbers.costs);
   // States are halves in every precision.

@@ -20,8 +20,9 @@ struct PlacedPackage {
   // The graph that was written, with everything computed in single precision.
   std::unique_ptr<Graph> compared;
   std::vector<KeptSingle> kept;
-  std::vector<std::string> states;  // what users should know of them
-  int64_t parameter_bytes = 0;      // as the package stores them
+  std::vector<std::string> states;   // what users should know of them
+  int64_t parameter_bytes = 0;       // as the package stores them
+  std::vector<GivenShapes> checked;  // shapes of inputs with open sizes for the self-check
 };
 
 Result<PlacedModel> place_model(const ModelJob& job, const TargetOptions& options,

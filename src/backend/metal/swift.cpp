@@ -38,7 +38,7 @@ std::string_view array_type(coreml::ArrayType type) {
 }
 
 // A string literal. Names come from files.
-std::string quoted(std::string_view text) {
+std::string swift_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -74,7 +74,7 @@ std::string made_input(const Feature& feature) {
 
 std::string entry_of(const Feature& feature) {
   const bool image = feature.kind == Feature::Kind::Image;
-  return fmt::format("        {}: MLFeatureValue({}: {}{}),\n", quoted(feature.name),
+  return fmt::format("        {}: MLFeatureValue({}: {}{}),\n", swift_text(feature.name),
                      image ? "pixelBuffer" : "multiArray", input_variable(feature),
                      image ? "!" : "");
 }
@@ -93,7 +93,7 @@ std::string read_output(const Feature& feature) {
     what = "probability by class";
   }
   return fmt::format("    let {0} = result.featureValue(for: {1})!.{2}  // {3}\n    print({0})\n",
-                     output_variable(feature), quoted(feature.name), member, what);
+                     output_variable(feature), swift_text(feature.name), member, what);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::string swift_source(const coreml::Interface& interface, std::string_view pa
       "    let compiled = try await MLModel.compileModel(at: package)\n"
       "    let model = try await MLModel.load(contentsOf: compiled, configuration: "
       "configuration)\n",
-      images ? "import CoreVideo\n" : "", units_of(units), quoted(package));
+      images ? "import CoreVideo\n" : "", units_of(units), swift_text(package));
   for (const Feature& input : interface.inputs) text += made_input(input);
   text += "    let features = try MLDictionaryFeatureProvider(dictionary: [\n";
   for (const Feature& input : interface.inputs) text += entry_of(input);

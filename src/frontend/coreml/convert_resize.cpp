@@ -91,6 +91,29 @@ Tensor* resize_to(OpCall& c, Tensor* x, const Ints& sizes, ResizeMode mode, Samp
   return c.add(OpKind::Resize, {x, nullptr, nullptr, c.int_list(sizes)}, attrs);
 }
 
+// The same to sizes that are computed, where 0 leaves a size as it is.
+Tensor* resize_to_computed(OpCall& c, Tensor* x, Tensor* shape, int64_t count, ResizeMode mode,
+                           Sampling sampling) {
+  const int64_t dims = c.rank(x), given = c.size(shape, 0);
+  if (!c.ok() || count < 1 || count > given || count > dims)
+    return c.fail(Code::ShapeMismatch, "'resized_dims' does not fit the operand");
+  if (sampling == Sampling::Offset || sampling == Sampling::Align)
+    return c.unsupported("samples of this mode at computed sizes");
+  ResizeAttrs attrs;
+  attrs.mode = mode;
+  attrs.coordinates = coordinates_of(sampling);
+  if (sampling == Sampling::Default) attrs.nearest = NearestMode::Floor;
+  std::vector<Size> own;
+  for (int64_t i = dims - count; i < dims; ++i) {
+    attrs.axes.push_back(i);
+    own.emplace_back(x, i);
+  }
+  Tensor* sizes = c.slice(shape, 0, given - count, given);
+  Tensor* stays = c.add(OpKind::Equal, {sizes, c.int_list({0})});
+  sizes = c.where(stays, c.shape_list(own), sizes);
+  return c.add(OpKind::Resize, {x, nullptr, nullptr, sizes}, attrs);
+}
+
 // The last two dimensions by factors.
 Tensor* upsample(OpCall& c, ResizeMode mode, CoordinateMode coordinates) {
   Tensor* x = c.in("x");
@@ -144,19 +167,21 @@ Tensors resize_bilinear(OpCall& c) {
 // The last `resized_dims` of the list of sizes, where 0 leaves a size as it is.
 Tensors resize(OpCall& c) {
   Tensor* x = c.in("x");
-  const Ints shape = c.ints("shape");
+  const std::string mode = c.text("interpolation_mode", "LINEAR");
+  if (mode != "LINEAR" && mode != "NEAREST_NEIGHBOR")
+    return {c.unsupported("interpolation of the mode '" + printable(mode, 40) + "'")};
+  const ResizeMode way = mode == "LINEAR" ? ResizeMode::Linear : ResizeMode::Nearest;
   const int64_t count = c.integer("resized_dims"), dims = c.rank(x);
+  if (!c.known("shape"))
+    return {resize_to_computed(c, x, c.as_i64(c.in("shape")), count, way, read_sampling(c))};
+  const Ints shape = c.ints("shape");
   if (!c.ok() || count < 0 || count > static_cast<int64_t>(shape.size()) || count > dims)
     return {c.fail(Code::ShapeMismatch, "'resized_dims' does not fit the operand")};
   Ints sizes(shape.end() - count, shape.end());
   for (int64_t i = 0; i < count; ++i)
     if (sizes[static_cast<size_t>(i)] == 0)
       sizes[static_cast<size_t>(i)] = c.size(x, dims - count + i);
-  const std::string mode = c.text("interpolation_mode", "LINEAR");
-  if (mode != "LINEAR" && mode != "NEAREST_NEIGHBOR")
-    return {c.unsupported("interpolation of the mode '" + printable(mode, 40) + "'")};
-  return {resize_to(c, x, sizes, mode == "LINEAR" ? ResizeMode::Linear : ResizeMode::Nearest,
-                    read_sampling(c))};
+  return {resize_to(c, x, sizes, way, read_sampling(c))};
 }
 
 constexpr OpRow kRows[] = {

@@ -25,10 +25,19 @@ struct CoremlImageInput {
   coreml::ColorSpace color = coreml::ColorSpace::Rgb;
 };
 
+// An input with open sizes: the default, and ranges or whole shapes that applications may give.
+struct CoremlFlexibleInput {
+  std::string name;  // of the graph's input
+  std::vector<int64_t> shape;
+  std::vector<coreml::SizeRange> ranges;
+  std::vector<std::vector<int64_t>> shapes;
+};
+
 struct CoremlWriteOptions {
   int lowest_version = kCoremlIos16, highest_version = kCoremlIos26;
   coreml::Metadata metadata;
   std::vector<CoremlImageInput> images;
+  std::vector<CoremlFlexibleInput> flexible;
   // Names of the classes: the first output that has as many elements becomes a classifier's.
   std::vector<std::string> labels;
   CoremlStoredConstants stored;  // constants of the graph in fewer bits

@@ -4,8 +4,33 @@
 #include "ops/resize_taps.h"
 #include "writer/coreml/emitter.h"
 #include "writer/coreml/forms.h"
+#include "writer/coreml/resize_forms.h"
 
 namespace ec::mil {
+
+ResizeAttrs resize_rule(ResizeMode mode, CoordinateMode coordinates) {
+  ResizeAttrs attrs;
+  attrs.mode = mode;
+  attrs.coordinates = coordinates;
+  attrs.nearest = NearestMode::Floor;
+  return attrs;
+}
+
+bool same_taps(const ResizeAttrs& attrs, const ResizeAxis& axis, const ResizeAttrs& other) {
+  if (axis.is_identity(attrs.coordinates)) return true;
+  ResizeAxis plain = axis;
+  plain.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
+  const ResizeTaps a = resize_taps(attrs, axis), b = resize_taps(other, plain);
+  if (a.per_output != b.per_output || !a.outside.empty() || a.index.size() != b.index.size())
+    return false;
+  for (size_t i = 0; i < a.index.size(); ++i) {
+    const bool read = std::abs(a.weight[i]) > 1e-6 || std::abs(b.weight[i]) > 1e-6;
+    if (read && (a.index[i] != b.index[i] || std::abs(a.weight[i] - b.weight[i]) > 1e-6))
+      return false;
+  }
+  return true;
+}
+
 namespace {
 
 std::optional<ConstView> view_of(const Tensor* tensor, std::vector<int64_t>& shape) {
@@ -28,35 +53,11 @@ std::optional<std::vector<ResizeAxis>> axes_of(const Operation& op) {
                      pointer(roi), pointer(scales), pointer(sizes));
 }
 
-// Whether an axis reads the same elements with the same weights by both rules.
-bool same_taps(const ResizeAttrs& attrs, const ResizeAxis& axis, const ResizeAttrs& other) {
-  if (axis.is_identity(attrs.coordinates)) return true;
-  ResizeAxis plain = axis;
-  plain.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
-  const ResizeTaps a = resize_taps(attrs, axis), b = resize_taps(other, plain);
-  if (a.per_output != b.per_output || !a.outside.empty() || a.index.size() != b.index.size())
-    return false;
-  for (size_t i = 0; i < a.index.size(); ++i) {
-    const bool read = std::abs(a.weight[i]) > 1e-6 || std::abs(b.weight[i]) > 1e-6;
-    if (read && (a.index[i] != b.index[i] || std::abs(a.weight[i] - b.weight[i]) > 1e-6))
-      return false;
-  }
-  return true;
-}
-
-bool same_taps(const ResizeAttrs& attrs, std::span<const ResizeAxis> axes,
-               const ResizeAttrs& other) {
+bool same_on_all(const ResizeAttrs& attrs, std::span<const ResizeAxis> axes,
+                 const ResizeAttrs& other) {
   for (const ResizeAxis& axis : axes)
     if (!same_taps(attrs, axis, other)) return false;
   return true;
-}
-
-ResizeAttrs rule(ResizeMode mode, CoordinateMode coordinates) {
-  ResizeAttrs attrs;
-  attrs.mode = mode;
-  attrs.coordinates = coordinates;
-  attrs.nearest = NearestMode::Floor;
-  return attrs;
 }
 
 // The operation that does a resize.
@@ -74,19 +75,13 @@ std::optional<ResizeForm> form_of(const Operation& op) {
   if (axes[0].input == 0 || axes[1].input == 0) return std::nullopt;
   ResizeForm form{axes[0], axes[1], ""};
   if (attrs.mode == ResizeMode::Nearest) {
-    const ResizeAttrs floor = rule(ResizeMode::Nearest, CoordinateMode::Asymmetric);
+    const ResizeAttrs floor = resize_rule(ResizeMode::Nearest, CoordinateMode::Asymmetric);
     const bool whole = axes[0].output % axes[0].input == 0 && axes[1].output % axes[1].input == 0;
-    return whole && same_taps(attrs, axes, floor) ? std::optional(form) : std::nullopt;
+    return whole && same_on_all(attrs, axes, floor) ? std::optional(form) : std::nullopt;
   }
-  struct Sampling {
-    std::string_view name;
-    CoordinateMode coordinates;
-  };
-  for (const Sampling& sampling : {Sampling{"UNALIGN_CORNERS", CoordinateMode::HalfPixel},
-                                   Sampling{"STRICT_ALIGN_CORNERS", CoordinateMode::AlignCorners},
-                                   Sampling{"DEFAULT", CoordinateMode::Asymmetric}}) {
-    const ResizeAttrs linear = rule(ResizeMode::Linear, sampling.coordinates);
-    if (attrs.mode != ResizeMode::Linear || !same_taps(attrs, axes, linear)) continue;
+  for (const Sampling& sampling : kSamplings) {
+    const ResizeAttrs linear = resize_rule(ResizeMode::Linear, sampling.coordinates);
+    if (attrs.mode != ResizeMode::Linear || !same_on_all(attrs, axes, linear)) continue;
     form.sampling = sampling.name;
     return form;
   }
@@ -94,6 +89,7 @@ std::optional<ResizeForm> form_of(const Operation& op) {
 }
 
 Status emit_resize(OpEmitter& e) {
+  if (const auto open = open_resize_of(e.op())) return emit_open_resize(e, *open);
   const auto form = form_of(e.op());
   if (!form)
     return e.fail("an interpolation that programs do not have, or sizes that are not known",
@@ -157,6 +153,8 @@ const std::span<const EmitRow> kEmitImage = kRows;
 
 namespace ec {
 
-bool has_coreml_resize(const Operation& op) { return mil::form_of(op).has_value(); }
+bool has_coreml_resize(const Operation& op) {
+  return mil::form_of(op).has_value() || mil::open_resize_of(op).has_value();
+}
 
 }  // namespace ec

@@ -5,6 +5,7 @@
 
 #include "writer/coreml/emitter.h"
 #include "writer/coreml/interleave.h"
+#include "writer/coreml/sizes.h"
 
 namespace ec::mil {
 namespace {
@@ -15,6 +16,44 @@ std::optional<std::vector<int64_t>> view_sizes(const std::vector<int64_t>& dims)
   return dims;  // kUnknownSize is the -1 of reshape
 }
 
+// A view with several open sizes: sizes of the operand, numbers, and -1 for what is left.
+Status emit_open_view(OpEmitter& e) {
+  const auto refuse = [&] {
+    return e.fail("a view with several open sizes", "fix the sizes with --input-shape");
+  };
+  SizeList sizes(e);
+  const auto rank = static_cast<int64_t>(e.rank());
+  if (e.op().kind() == OpKind::Reshape) {
+    const auto target = int_values(e.input(1));
+    if (!target) {
+      e.emit("reshape", {{"x", e.in(0)}, {"shape", e.in(1)}});
+      return {};
+    }
+    for (size_t i = 0; i < target->size(); ++i)
+      if ((*target)[i] != 0)
+        sizes.add((*target)[i]);
+      else
+        sizes.add_input(0, static_cast<int64_t>(i));
+  } else if (e.op().kind() == OpKind::Flatten) {
+    const int64_t axis = e.axis(e.attrs<FlattenAttrs>().axis);
+    if (axis > 1 && axis + 1 < rank) return refuse();
+    if (axis == 1)
+      sizes.add_input(0, 0);
+    else
+      sizes.add(axis == 0 ? 1 : -1);
+    if (axis <= 1)
+      sizes.add(-1);
+    else if (axis == rank)
+      sizes.add(1);
+    else
+      sizes.add_input(0, rank - 1);
+  } else {
+    return refuse();
+  }
+  e.emit("reshape", {{"x", e.in(0)}, {"shape", std::move(sizes).take()}});
+  return {};
+}
+
 Status emit_view(OpEmitter& e) {
   const ValueType type = type_of(e.op().output());
   if (!type.variadic) {
@@ -23,13 +62,7 @@ Status emit_view(OpEmitter& e) {
       return {};
     }
   }
-  if (e.op().kind() != OpKind::Reshape)
-    return e.fail("a view with several open sizes", "fix the sizes with --input-shape");
-  if (const auto target = int_values(e.input(1)))
-    e.emit("reshape", {{"x", e.in(0)}, {"shape", e.ints(*target)}});
-  else
-    e.emit("reshape", {{"x", e.in(0)}, {"shape", e.in(1)}});
-  return {};
+  return emit_open_view(e);
 }
 
 std::vector<int64_t> axes_of(const OpEmitter& e, const std::vector<int64_t>& given, size_t rank) {
@@ -103,6 +136,14 @@ void set_axis(Slices& s, size_t axis, int64_t start, int64_t end, int64_t step, 
     s.end_mask[axis] = known ? end >= size : end >= std::numeric_limits<int32_t>::max();
   } else {
     // To before the first element: no number says so, as -1 is the last one.
+    constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max();
+    if (!known) {
+      s.begin_mask[axis] = start == -1 || start >= kFarthest;
+      s.end_mask[axis] = end <= -kFarthest;
+      s.begin[axis] = s.begin_mask[axis] ? 0 : start;
+      s.end[axis] = s.end_mask[axis] ? 0 : end;
+      return;
+    }
     start = known ? std::max<int64_t>(place(start), 0) : start;
     s.begin_mask[axis] = known && start >= size - 1;
     const int64_t stop = end < 0 && known ? end + size : end;
@@ -115,8 +156,33 @@ void set_axis(Slices& s, size_t axis, int64_t start, int64_t end, int64_t step, 
 
 bool any(const std::vector<bool>& flags) { return std::ranges::find(flags, true) != flags.end(); }
 
-void emit_slices(OpEmitter& e, const Slices& s) {
-  std::vector<Arg> args{{"x", e.in(0)}, {"begin", e.ints(s.begin)}, {"end", e.ints(s.end)}};
+// An end behind an open size would be behind the last element: the smaller of both.
+std::string ends_of(OpEmitter& e, const Slices& s) {
+  const std::vector<int64_t> sizes = e.sizes(e.input(0));
+  std::vector<int64_t> bounds(s.end.size(), std::numeric_limits<int32_t>::max());
+  bool open = false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const bool cut =
+        sizes[d] == coreml::kUnknownSize && s.stride[d] > 0 && !s.end_mask[d] && s.end[d] > 0;
+    open = open || cut;
+    if (cut) bounds[d] = s.end[d];
+  }
+  if (!open) return e.ints(s.end);
+  const auto rank = static_cast<int64_t>(sizes.size());
+  const ValueType list = ValueType::tensor(DataType::Int32, {rank});
+  const std::string within =
+      e.step("minimum", {{"x", shape_of(e, e.in(0), sizes.size())}, {"y", e.ints(bounds)}}, list);
+  SizeList ends(e);
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (bounds[d] == s.end[d])
+      ends.add_element(within, static_cast<int64_t>(d));
+    else
+      ends.add(s.end[d]);
+  return std::move(ends).take();
+}
+
+void emit_slices(OpEmitter& e, const Slices& s, std::string begin, std::string end) {
+  std::vector<Arg> args{{"x", e.in(0)}, {"begin", std::move(begin)}, {"end", std::move(end)}};
   if (std::ranges::any_of(s.stride, [](int64_t step) { return step != 1; }))
     args.emplace_back("stride", e.ints(s.stride));
   if (any(s.begin_mask)) args.emplace_back("begin_mask", e.flags(s.begin_mask));
@@ -124,13 +190,47 @@ void emit_slices(OpEmitter& e, const Slices& s) {
   e.emit("slice_by_index", std::move(args));
 }
 
+// Bounds of the axes, which the program computes, among those of axes that stay whole.
+Status emit_computed_slice(OpEmitter& e, const std::vector<int64_t>& axes,
+                           const std::vector<int64_t>& steps, Slices& s) {
+  const auto starts = int_values(e.input(1)), ends = int_values(e.input(2));
+  SizeList begin(e), end(e);
+  const auto add = [&](SizeList& list, const std::optional<std::vector<int64_t>>& known,
+                       size_t input, size_t i) {
+    if (known)
+      list.add((*known)[i]);
+    else
+      list.add_element(e.in(input), static_cast<int64_t>(i));
+  };
+  for (size_t d = 0; d < s.begin.size(); ++d) {
+    size_t i = 0;
+    while (i < axes.size() && static_cast<size_t>(e.axis(axes[i])) != d) ++i;
+    if (i == axes.size()) {
+      begin.add(0);
+      end.add(0);
+      continue;
+    }
+    if (steps[i] < 0)
+      return e.fail("bounds that are computed, backwards",
+                    "export the model with constant bounds, or fix its sizes");
+    s.stride[d] = steps[i];
+    s.begin_mask[d] = starts && (*starts)[i] == 0;
+    s.end_mask[d] = ends && (*ends)[i] >= std::numeric_limits<int32_t>::max();
+    add(begin, starts, 1, i);
+    add(end, ends, 2, i);
+  }
+  emit_slices(e, s, std::move(begin).take(), std::move(end).take());
+  return {};
+}
+
 Status emit_slice(OpEmitter& e) {
   const auto starts = int_values(e.input(1)), ends = int_values(e.input(2));
-  if (!starts || !ends)
-    return e.fail("bounds that are computed",
-                  "export the model with constant bounds, or fix its sizes");
+  const auto count = static_cast<size_t>(e.input(1)->type().num_elements().value_or(0));
   const size_t rank = e.rank();
-  std::vector<int64_t> axes(starts->size()), steps(starts->size(), 1);
+  if ((!starts || !ends) && (count == 0 || count > rank))
+    return e.fail("bounds that are computed, and not how many",
+                  "export the model with constant bounds, or fix its sizes");
+  std::vector<int64_t> axes(count), steps(count, 1);
   std::iota(axes.begin(), axes.end(), 0);
   if (e.has(3)) {
     const auto given = int_values(e.input(3));
@@ -148,12 +248,13 @@ Status emit_slice(OpEmitter& e) {
   s.stride.assign(rank, 1);
   s.begin_mask.assign(rank, true);
   s.end_mask.assign(rank, true);
+  if (!starts || !ends) return emit_computed_slice(e, axes, steps, s);
   const std::vector<int64_t> sizes = e.sizes(e.input(0));
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(e.axis(axes[i]));
     set_axis(s, axis, (*starts)[i], (*ends)[i], steps[i], sizes[axis]);
   }
-  emit_slices(e, s);
+  emit_slices(e, s, e.ints(s.begin), ends_of(e, s));
   return {};
 }
 
@@ -179,9 +280,32 @@ std::optional<std::vector<int64_t>> pads_by_axis(const OpEmitter& e) {
   return result;
 }
 
+// Pads of all axes that the program computes: begin and end of each in turn.
+Status emit_computed_pad(OpEmitter& e) {
+  const auto rank = static_cast<int64_t>(e.rank());
+  const auto value = e.has(2) ? scalar_value(e.input(2)) : std::optional<double>(0);
+  if (e.has(3) || !value || !e.is_float_input() || e.input(1)->type().num_elements() != 2 * rank ||
+      e.attrs<PadAttrs>().mode != PadMode::Constant)
+    return e.fail("pads that are computed", "export the model with constant pads");
+  const auto list = [](std::vector<int64_t> sizes) {
+    return ValueType::tensor(DataType::Int32, std::move(sizes));
+  };
+  const std::string table =
+      e.step("reshape", {{"x", e.in(1)}, {"shape", e.ints({2, rank})}}, list({2, rank}));
+  const std::string pairs =
+      e.step("transpose", {{"x", table}, {"perm", e.ints({1, 0})}}, list({rank, 2}));
+  const std::string flat =
+      e.step("reshape", {{"x", pairs}, {"shape", e.ints({2 * rank})}}, list({2 * rank}));
+  e.emit("pad", {{"x", e.in(0)},
+                 {"pad", flat},
+                 {"mode", e.text("constant")},
+                 {"constant_val", e.real(*value)}});
+  return {};
+}
+
 Status emit_pad(OpEmitter& e) {
   const auto pads = pads_by_axis(e);
-  if (!pads) return e.fail("pads that are computed", "export the model with constant pads");
+  if (!pads) return emit_computed_pad(e);
   if (std::ranges::any_of(*pads, [](int64_t pad) { return pad < 0; }))
     return e.fail("negative pads", std::string(kPipelineHint));
   if (!e.is_float_input()) return e.fail("pads of integers", std::string(kPipelineHint));
@@ -207,9 +331,7 @@ Status emit_pad(OpEmitter& e) {
 
 Status emit_tile(OpEmitter& e) {
   const auto repeats = int_values(e.input(1));
-  if (!repeats)
-    return e.fail("repeats that are computed", "export the model with constant repeats");
-  e.emit("tile", {{"x", e.in(0)}, {"reps", e.ints(*repeats)}});
+  e.emit("tile", {{"x", e.in(0)}, {"reps", repeats ? e.ints(*repeats) : e.in(1)}});
   return {};
 }
 

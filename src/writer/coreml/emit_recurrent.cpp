@@ -5,6 +5,7 @@
 #include "support/small_float.h"
 #include "writer/coreml/emitter.h"
 #include "writer/coreml/forms.h"
+#include "writer/coreml/sizes.h"
 
 namespace ec::mil {
 namespace {
@@ -76,6 +77,13 @@ void add_weights(OpEmitter& e, const Lstm& lstm, std::vector<Arg>& args) {
 // A state [directions, batch, hidden] as [batch, directions * hidden].
 std::string initial_state(OpEmitter& e, const Lstm& lstm, size_t i) {
   const int64_t width = lstm.directions * lstm.hidden;
+  if (!e.has(i) && lstm.batch == coreml::kUnknownSize) {
+    SizeList sizes(e);
+    sizes.add_input(0, 1);
+    sizes.add(width);
+    return e.step("fill", {{"shape", std::move(sizes).take()}, {"value", e.real(0)}},
+                  ValueType::tensor(e.element(), {lstm.batch, width}));
+  }
   if (!e.has(i))
     return floats(e, {lstm.batch, width},
                   std::vector<float>(static_cast<size_t>(lstm.batch * width), 0));
@@ -100,8 +108,15 @@ void emit_result(OpEmitter& e, const Lstm& lstm, size_t i, const std::string& va
     split.insert(split.begin(), lstm.length);
     perm = {0, 2, 1, 3};
   }
-  const std::string apart = e.step("reshape", {{"x", value}, {"shape", e.ints(split)}},
-                                   ValueType::tensor(e.element(), split));
+  SizeList sizes(e);
+  if (std::ranges::count(split, coreml::kUnknownSize) > 1) {
+    sizes.add_size(value, 3, 0);
+    sizes.add_size(value, 3, 1);
+    sizes.add(lstm.directions);
+    sizes.add(lstm.hidden);
+  }
+  const std::string apart =
+      reshaped(e, value, ValueType::tensor(e.element(), split), std::move(sizes));
   e.emit_result(i, "transpose", {{"x", apart}, {"perm", e.ints(perm)}});
 }
 
@@ -144,7 +159,9 @@ bool has_coreml_lstm(const Operation& op) {
                      !attrs.batch_first && !attrs.dynamic_quantize_inputs;
   enum : size_t { kWeights = 1, kBias = 3, kLengths = 4, kPeepholes = 7 };
   if (!usual || op.input(kLengths) != nullptr || op.input(kPeepholes) != nullptr) return false;
-  if (!op.input(0)->type().is_static()) return false;
+  // The length and the batch may be open.
+  const auto& x = op.input(0)->shape();
+  if (!x || x->rank() != 3 || !(*x)[2].is_static()) return false;
   for (size_t i = kWeights; i <= kBias; ++i)
     if (op.input(i) != nullptr && !op.input(i)->is_constant()) return false;
   return true;

@@ -86,25 +86,36 @@ Status emit_conv(OpEmitter& e) {
   return {};
 }
 
+// A size that stands for open ones, where what is cut off does not depend on it.
+constexpr int64_t kTriedSize = 16;
+
+// What a transposed convolution leaves of the whole, at the begin and at the end.
+std::pair<int64_t, int64_t> cut_of(const ConvTransposeAttrs& attrs, const WindowSpec& spec,
+                                   size_t d, int64_t input) {
+  const TransposedDim dim = resolve_transposed(attrs, spec, d, input);
+  const int64_t whole = (input - 1) * dim.stride + (dim.kernel - 1) * dim.dilation + 1;
+  return {dim.pad_begin, whole - dim.pad_begin - dim.output};
+}
+
 Status emit_conv_transpose(OpEmitter& e) {
   const auto& attrs = e.attrs<ConvTransposeAttrs>();
   EC_CHECK_OK(refuse_fused(e, attrs.activation, attrs.layout));
   const Tensor* x = e.input(0);
   if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
   EC_CHECK_OK(refuse_integers(e));
-  if (!x->shape()->is_static()) return e.fail("open sizes", "fix the sizes with --input-shape");
   if (!is_known(e.input(1))) EC_CHECK_OK(e.need(kCoremlIos17, "a computed filter"));
   const WindowSpec spec = window_spec(attrs, kernel_of(e.input(1)));
   std::vector<int64_t> pads;
   for (size_t d = 0; d < spec.rank(); ++d) {
     const int64_t input = e.sizes(x)[d + 2];
-    const TransposedDim dim = resolve_transposed(attrs, spec, d, input);
-    // What the stated output leaves of the whole.
-    const int64_t whole = (input - 1) * dim.stride + (dim.kernel - 1) * dim.dilation + 1;
-    const int64_t end = whole - dim.pad_begin - dim.output;
-    if (dim.pad_begin < 0 || end < 0)
+    const bool open = input == coreml::kUnknownSize;
+    const auto [begin, end] = cut_of(attrs, spec, d, open ? kTriedSize : input);
+    if (open && cut_of(attrs, spec, d, 2 * kTriedSize + 1) != std::pair(begin, end))
+      return e.fail("an output of a stated size for an open one",
+                    "fix the sizes with --input-shape");
+    if (begin < 0 || end < 0)
       return e.fail("an output that reaches beyond the windows", std::string(kPipelineHint));
-    pads.push_back(dim.pad_begin);
+    pads.push_back(begin);
     pads.push_back(end);
   }
   std::vector<Arg> args{{"x", e.in(0)},
@@ -129,8 +140,7 @@ Result<std::vector<int64_t>> pool_pads(OpEmitter& e, const WindowSpec& spec) {
   const std::vector<int64_t> in = e.sizes(e.input(0)), out = e.sizes(e.op().output());
   for (size_t d = 0; d < spec.rank(); ++d) {
     if (in[d + 2] == coreml::kUnknownSize) {
-      if (spec.ceil_mode || spec.auto_pad != AutoPad::Explicit)
-        return e.fail("pads of open sizes", "fix the sizes with --input-shape");
+      // Open sizes are rounded up, or padded, when the program runs.
       pads.insert(pads.end(), {spec.pads[d], spec.pads[d + spec.rank()]});
       continue;
     }
@@ -145,6 +155,27 @@ Result<std::vector<int64_t>> pool_pads(OpEmitter& e, const WindowSpec& spec) {
   return pads;
 }
 
+bool is_open_pool(OpEmitter& e) {
+  const std::vector<int64_t> sizes = e.sizes(e.input(0));
+  return std::find(sizes.begin() + 2, sizes.end(), coreml::kUnknownSize) != sizes.end();
+}
+
+// Open sizes: the program pads and rounds as the graph does.
+Result<std::vector<Arg>> open_pool_args(OpEmitter& e, const WindowSpec& spec) {
+  std::vector<int64_t> pads(2 * spec.rank(), 0);
+  if (spec.auto_pad == AutoPad::Explicit) pads = interleaved(spec.pads);
+  for (size_t d = 0; d < spec.rank() && spec.ceil_mode; ++d)
+    if (pads[2 * d] != pads[2 * d + 1] || spec.rank() > 2 || spec.auto_pad != AutoPad::Explicit)
+      return e.fail("rounding up open sizes beside padding that differs at both ends",
+                    "fix the sizes with --input-shape");
+  std::vector<Arg> args{{"x", e.in(0)},
+                        {"kernel_sizes", e.ints(spec.kernel)},
+                        {"strides", e.ints(spec.strides)},
+                        {"ceil_mode", e.flag(spec.ceil_mode)}};
+  add_pads(e, args, spec.auto_pad, pads);
+  return args;
+}
+
 Result<std::vector<Arg>> pool_args(OpEmitter& e, const WindowSpec& spec) {
   if (e.rank() < 3 || e.rank() > 5) return e.fail("more than three spatial dimensions");
   if (!e.is_float_input()) return e.fail("pools of integers", std::string(kPipelineHint));
@@ -153,6 +184,7 @@ Result<std::vector<Arg>> pool_args(OpEmitter& e, const WindowSpec& spec) {
     return e.fail("a window that is larger than any image");
   if (std::ranges::any_of(spec.dilations, [](int64_t d) { return d != 1; }))
     return e.fail("windows with dilation", std::string(kPipelineHint));
+  if (is_open_pool(e)) return open_pool_args(e, spec);
   EC_TRY(const std::vector<int64_t> pads, pool_pads(e, spec));
   std::vector<Arg> args{{"x", e.in(0)},
                         {"kernel_sizes", e.ints(spec.kernel)},
@@ -181,7 +213,8 @@ Status emit_avg_pool(OpEmitter& e) {
   // What rounding up adds at the end counts for no mean, padding does on request.
   if (attrs.count_include_pad && attrs.ceil_mode && spec.auto_pad == AutoPad::Explicit) {
     EC_TRY(const std::vector<int64_t> pads, pool_pads(e, spec));
-    if (pads != interleaved(spec.pads)) return e.fail("rounding up beside padding that counts");
+    if (pads != interleaved(spec.pads) || is_open_pool(e))
+      return e.fail("rounding up beside padding that counts");
   }
   args.emplace_back("exclude_padding_from_average", e.flag(!attrs.count_include_pad));
   e.emit("avg_pool", std::move(args));

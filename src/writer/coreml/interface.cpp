@@ -53,18 +53,56 @@ Result<coreml::Feature> array_feature(const Tensor* tensor, const std::string& n
   return feature;
 }
 
+const CoremlFlexibleInput* find_flexible(const CoremlWriteOptions& options,
+                                         const std::string& name) {
+  const auto found = std::ranges::find(options.flexible, name, &CoremlFlexibleInput::name);
+  return found == options.flexible.end() ? nullptr : &*found;
+}
+
+Status open_array(const Tensor* tensor, const CoremlFlexibleInput& sizes,
+                  coreml::Feature& feature) {
+  const size_t rank = tensor->shape()->rank();
+  const auto fits = [&](const auto& list) { return list.size() == rank; };
+  if (!fits(sizes.shape) || (sizes.shapes.empty() && !fits(sizes.ranges)) ||
+      !std::ranges::all_of(sizes.shapes, fits))
+    return bad_interface(tensor, "has other dimensions than the shapes that it is to take");
+  feature.shape = sizes.shape;
+  feature.enumerated_shapes = sizes.shapes;
+  feature.shape_range = sizes.shapes.empty() ? sizes.ranges : std::vector<coreml::SizeRange>();
+  return {};
+}
+
+// [1, C, H, W]: the image's height and width.
+Status open_image(const Tensor* tensor, const CoremlFlexibleInput& sizes,
+                  coreml::Feature& feature) {
+  coreml::Feature array;
+  EC_CHECK_OK(open_array(tensor, sizes, array));
+  feature.height = array.shape[2];
+  feature.width = array.shape[3];
+  for (const auto& shape : array.enumerated_shapes)
+    feature.enumerated_sizes.emplace_back(shape[3], shape[2]);
+  if (!array.shape_range.empty())
+    feature.size_range.emplace(array.shape_range[3], array.shape_range[2]);
+  return {};
+}
+
 Result<coreml::Feature> image_feature(const Tensor* tensor, const std::string& name,
-                                      const CoremlImageInput& image) {
+                                      const CoremlImageInput& image,
+                                      const CoremlFlexibleInput* flexible) {
   const bool gray = image.color == coreml::ColorSpace::Grayscale;
-  if (tensor->dtype() != DType::F32 || !tensor->shape() || !tensor->shape()->is_static() ||
-      tensor->shape()->rank() != 4 || (*tensor->shape())[0].size() != 1 ||
-      (*tensor->shape())[1].size() != (gray ? 1 : 3))
+  if (tensor->dtype() != DType::F32 || !tensor->shape() || tensor->shape()->rank() != 4 ||
+      (flexible == nullptr && !tensor->shape()->is_static()) || (*tensor->shape())[0] != Dim(1) ||
+      (*tensor->shape())[1] != Dim(gray ? 1 : 3))
     return bad_interface(tensor, fmt::format("takes no {} image", gray ? "grey" : "colour"))
         .hint("images are f32[1,3,H,W], or f32[1,1,H,W] without colours");
   coreml::Feature feature;
   feature.name = name;
   feature.kind = coreml::Feature::Kind::Image;
   feature.color = image.color;
+  if (flexible != nullptr) {
+    EC_CHECK_OK(open_image(tensor, *flexible, feature));
+    return feature;
+  }
   feature.height = (*tensor->shape())[2].size();
   feature.width = (*tensor->shape())[3].size();
   return feature;
@@ -174,11 +212,13 @@ Status describe_interface(const Graph& graph, const InterfaceNames& names,
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Tensor* input = graph.inputs()[i];
     const auto image = std::ranges::find(options.images, input->name(), &CoremlImageInput::name);
+    const CoremlFlexibleInput* flexible = find_flexible(options, input->name());
     if (image != options.images.end()) {
-      EC_TRY(coreml::Feature feature, image_feature(input, names.inputs[i], *image));
+      EC_TRY(coreml::Feature feature, image_feature(input, names.inputs[i], *image, flexible));
       interface.inputs.push_back(std::move(feature));
     } else {
       EC_TRY(coreml::Feature feature, array_feature(input, names.inputs[i], true));
+      if (flexible != nullptr) EC_CHECK_OK(open_array(input, *flexible, feature));
       interface.inputs.push_back(std::move(feature));
     }
     main.inputs.push_back({names.inputs[i], type_of(input)});

@@ -78,6 +78,17 @@ Status check_operands(const OpEmitter& e) {
   return {};
 }
 
+// Most forms that programs lack are rewritten where sizes are known.
+constexpr std::string_view kFixSizes =
+    "fix the sizes with --input-shape NAME:1x3x224x224, and leave out --flexible-shape";
+
+bool has_open_sizes(const Operation& op) {
+  const auto is_open = [](const Tensor* tensor) {
+    return tensor != nullptr && !tensor->type().is_static();
+  };
+  return std::ranges::any_of(op.inputs(), is_open) || std::ranges::any_of(op.outputs(), is_open);
+}
+
 void fill_summary(const coreml::Block& block, std::map<std::string, int64_t>& counts,
                   CoremlSummary& summary) {
   for (const coreml::Operation& op : block.operations) {
@@ -107,6 +118,8 @@ EmitFn find_emit(OpKind kind) {
 }
 
 void BlockEmitter::emit_operations() {
+  const bool open_inputs = std::ranges::any_of(
+      graph_.inputs(), [](const Tensor* input) { return !input->type().is_static(); });
   const Interleavings interleavings = find_interleavings(graph_);
   std::vector<Operation*> order = graph_.topological();
   std::ranges::stable_partition(
@@ -127,7 +140,10 @@ void BlockEmitter::emit_operations() {
     for (const Tensor* output : op->outputs())
       if (status.ok() && !is_bound(output) && !graph_.is_unused(output))
         status = emitter.fail("the result '" + printable(output->name()) + "' has no form");
-    if (!status.ok()) state_.sink->report(std::move(status).error());
+    if (status.ok()) continue;
+    Error error = std::move(status).error();
+    if (open_inputs && has_open_sizes(*op)) error = std::move(error).hint(std::string(kFixSizes));
+    state_.sink->report(std::move(error));
   }
 }
 
@@ -139,6 +155,9 @@ Result<CoremlProgram> write_once(const Graph& graph, const CoremlWriteOptions& o
   const size_t errors = state.sink->error_count();
   CoremlProgram program;
   BlockEmitter block(state, graph);
+  const auto lists = std::ranges::count_if(
+      options.flexible, [](const CoremlFlexibleInput& input) { return !input.shapes.empty(); });
+  if (lists > 1) EC_CHECK_OK(state.need(kCoremlIos18, "lists of shapes for more than one input"));
   EC_TRY(const InterfaceNames names, name_interface(graph, state, block));
   block.emit_operations();
   block.emit_outputs(names.outputs);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/costs.h"
+#include "frontend/flexible_shapes.h"
 #include "ops/convert.h"
 #include "quantize/calibration/sample_source.h"
 #include "runtime/fill.h"
@@ -117,6 +118,12 @@ Result<Samples> random_samples(const Graph& graph, std::span<const CoremlImageIn
 
 Result<Samples> samples_of(const Graph& graph, quantize::SampleSource* source,
                            std::span<const CoremlImageInput> images, bool for_limit) {
+  // Open sizes are measured at their default.
+  if (const auto inputs = flexible_inputs(graph); !inputs.empty()) {
+    EC_TRY(const std::unique_ptr<Graph> fixed, with_shapes(graph, admitted_shapes(inputs).front()));
+    if (source == nullptr) return random_samples(*fixed, images);
+    return given_samples(*fixed, *source, for_limit ? kMostForLimit : kMostSamples);
+  }
   for (const Tensor* input : graph.inputs())
     if (!input->type().is_static()) return Error(Code::NotOnTarget, "sizes of the inputs are open");
   if (source == nullptr) return random_samples(graph, images);

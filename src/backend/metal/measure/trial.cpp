@@ -9,6 +9,7 @@
 #include "backend/metal/measure/compare.h"
 #include "backend/metal/measure/samples.h"
 #include "backend/metal/measure/simulate_half.h"
+#include "frontend/flexible_shapes.h"
 #include "ops/op_def.h"
 #include "quantize/measure/output_comparison.h"
 #include "quantize/strategy/accuracy_budget.h"
@@ -89,7 +90,8 @@ Trial::Trial(const Graph& graph, const ModelJob& job, std::span<const CoremlImag
   if (!status.ok()) {
     reason_ = status.error().message();
   } else if (limit.asked()) {
-    single_ = graph.clone();
+    Result<std::unique_ptr<Graph>> fixed = at_sample_sizes(graph);
+    single_ = fixed.ok() && *fixed != nullptr ? std::move(*fixed) : graph.clone();
     find_meaning();
   }
 }
@@ -100,6 +102,14 @@ void Trial::find_meaning() {
   quantize::refine_parts(meaning_.parts, results_);
 }
 
+Result<std::unique_ptr<Graph>> Trial::at_sample_sizes(const Graph& graph) const {
+  if (flexible_inputs(graph).empty() || samples_.empty()) return std::unique_ptr<Graph>();
+  GivenShapes shapes;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    shapes[graph.inputs()[i]->name()] = samples_.front()[i].shape;
+  return with_shapes(graph, shapes);
+}
+
 Status Trial::run_single(const Graph& graph) {
   Extremes extremes;
   ExecutorOptions options;
@@ -108,17 +118,23 @@ Status Trial::run_single(const Graph& graph) {
   };
   for (const std::vector<Value>& sample : samples_)
     for (size_t i = 0; i < sample.size(); ++i) extremes.see(*graph.inputs()[i], sample[i].view());
-  EC_TRY(results_, run_all(graph, options, samples_));
-  for (const Operation* op : graph.topological())
-    if (std::string fault = extremes.fault_of(*op, inputs_); !fault.empty())
-      overflows_.emplace(op, std::move(fault));
+  EC_TRY(const std::unique_ptr<Graph> fixed, at_sample_sizes(graph));
+  EC_TRY(results_, run_all(fixed != nullptr ? *fixed : graph, options, samples_));
+  const std::vector<Operation*> ops = graph.topological();
+  // Copies keep the order of operations.
+  const std::vector<Operation*> run = fixed != nullptr ? fixed->topological() : ops;
+  for (size_t i = 0; i < ops.size() && i < run.size(); ++i)
+    if (std::string fault = extremes.fault_of(*run[i], inputs_);
+        !fault.empty() && run[i]->kind() == ops[i]->kind())
+      overflows_.emplace(ops[i], std::move(fault));
   return {};
 }
 
 Result<Trial::Results> Trial::run_half(const Graph& written, size_t samples) const {
   Budget budget(limits_);
   const BudgetScope scope(budget);
-  const std::unique_ptr<Graph> graph = written.clone();
+  EC_TRY(std::unique_ptr<Graph> graph, at_sample_sizes(written));
+  if (graph == nullptr) graph = written.clone();
   EC_TRY(const std::unordered_set<const Tensor*> rounded, simulate_half(*graph));
   ExecutorOptions options;
   options.editor = [&](const Tensor& tensor, const MutableView& value) {

@@ -43,6 +43,8 @@ class Trial {
   Status run_single(const Graph& graph);
   void find_meaning();
   Result<Results> run_half(const Graph& written, size_t samples) const;
+  // A copy with the samples' shapes where sizes are open; null: none is.
+  Result<std::unique_ptr<Graph>> at_sample_sizes(const Graph& graph) const;
 
   BudgetLimits limits_;
   quantize::AccuracyBudget limit_;

@@ -16,9 +16,10 @@ class LegaliseMilPass : public Pass {
     Rewriter rewriter(graph, context);
     EC_CHECK_OK(compute_in_single_precision(rewriter));
     std::vector<RewriteRule> rules;
-    for (const auto family : {kMilActivations, kMilArithmetic, kMilLinear, kMilNorms, kMilMovement,
-                              kMilRanks, kMilSequences, kMilWindows, kMilFormulas,
-                              whole_attention_ ? kMilWholeAttention : kMilAttentionProducts})
+    for (const auto family :
+         {kMilActivations, kMilArithmetic, kMilLinear, kMilNorms, kMilMovement, kMilOpenSizes,
+          kMilRanks, kMilSequences, kMilWindows, kMilFormulas,
+          whole_attention_ ? kMilWholeAttention : kMilAttentionProducts, kMilOpenAttention})
       rules.insert(rules.end(), family.begin(), family.end());
     return apply_rules(graph, context, rules);
   }

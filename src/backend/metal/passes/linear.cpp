@@ -73,10 +73,10 @@ template <class Attributes>
 Result<bool> split_bias(Rewriter& r, Operation* op) {
   Tensor* bias = op->input(2);
   if (bias == nullptr || has_quant(op)) return false;
-  const auto out = static_shape(op->output());
-  const auto list = static_shape(bias);
-  if (is_constant(bias) && list && out && !out->empty() && list->size() == 1 &&
-      list->front() == out->back())
+  const std::optional<Shape>& out = op->output()->shape();
+  const std::optional<Shape>& list = bias->shape();
+  if (is_constant(bias) && list && out && out->rank() > 0 && list->rank() == 1 &&
+      (*list)[0].same_size((*out)[out->rank() - 1]))
     return false;
   Replacement p(r, op);
   Tensor* y = p.op(op->kind(), {op->input(0), op->input(1)}, op->attrs_as<Attributes>());

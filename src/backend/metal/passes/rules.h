@@ -10,7 +10,8 @@
 namespace ec::passes {
 
 extern const std::span<const RewriteRule> kMilFormulas, kMilActivations, kMilArithmetic, kMilLinear,
-    kMilNorms, kMilMovement, kMilRanks, kMilSequences, kMilWindows;
+    kMilNorms, kMilMovement, kMilOpenAttention, kMilOpenSizes, kMilRanks, kMilSequences,
+    kMilWindows;
 // Attention as one operation, or as products: one of the two.
 extern const std::span<const RewriteRule> kMilWholeAttention, kMilAttentionProducts;
 
