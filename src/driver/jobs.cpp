@@ -7,6 +7,7 @@
 #include "driver/compilation.h"
 #include "driver/open_model.h"
 #include "driver/pass_runs.h"
+#include "ir/open_sizes.h"
 #include "quantize/measure/class_scores.h"
 #include "report/kept.h"
 #include "support/budget.h"
@@ -63,7 +64,7 @@ Status open_on_device(const Backend& owner, const CompiledModel& model, const st
 
 Status open_here(Compilation& c, bool profile, OpenedSession& opened) {
   CompiledModel& model = c.models().front();
-  const bool is_open = has_open_sizes(*model.graph);
+  const bool is_open = has_open_inputs(*model.graph);
   if (!is_open) EC_CHECK_OK(c.run());
   SessionOptions options;
   options.threads = static_cast<int>(c.options().integer_if("threads").value_or(1));

@@ -1,13 +1,6 @@
 #include "driver/open_model.h"
 
-#include <algorithm>
-
 namespace ec {
-
-bool has_open_sizes(const Graph& graph) {
-  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
-                     [](const Tensor* input) { return !input->type().is_static(); });
-}
 
 OpenModel make_open_model(const Registry& registry, std::shared_ptr<const Graph> imported,
                           std::string pipeline, PassManagerOptions options) {

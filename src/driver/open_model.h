@@ -10,9 +10,6 @@
 
 namespace ec {
 
-// Whether an input of the graph has an open size.
-bool has_open_sizes(const Graph& graph);
-
 // `pipeline` is what optimises the graph once its sizes are fixed. The session prepares for the
 // default sizes where the model has some.
 OpenModel make_open_model(const Registry& registry, std::shared_ptr<const Graph> imported,

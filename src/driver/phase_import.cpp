@@ -70,14 +70,6 @@ Result<std::unique_ptr<Graph>> read_graph(const Compilation& c, CompiledModel& m
   return graph;
 }
 
-void remark_size(const std::string& name, const std::vector<int64_t>& shape, DiagnosticSink& sink) {
-  Diagnostic d(Code::DynamicShape, "input '" + name + "' has the size of the calibration data: " +
-                                       Shape::of(shape).text());
-  d.severity = Severity::Remark;
-  d.hint = "choose another size with --input-shape";
-  sink.report(std::move(d));
-}
-
 const FlexibleShapes* flexible_shapes(const Compilation& c) {
   return c.target() != nullptr ? c.target()->flexible_shapes() : nullptr;
 }
@@ -102,8 +94,7 @@ Status bind_sizes(const Compilation& c, Graph& graph) {
   if (!shapes && !needed) return {};
   for (const Diagnostic& d : sink.diagnostics()) c.sink().report(d);
   if (!shapes) return std::move(shapes).error();
-  for (const auto& [name, shape] : given)
-    if (shapes->contains(name)) remark_size(name, shape, c.sink());
+  remark_given_sizes(given, *shapes, c.sink());
   return bind_shapes(graph, *shapes, c.sink());
 }
 

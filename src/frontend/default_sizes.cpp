@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "frontend/input_shapes.h"
+#include "ir/open_sizes.h"
 #include "ops/infer.h"
 #include "support/strings.h"
 
@@ -12,11 +13,6 @@ namespace ec {
 namespace {
 
 bool is_open(const TensorType& type) { return !type.is_static(); }
-
-bool has_open(const Graph& graph) {
-  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
-                     [](const Tensor* input) { return is_open(input->type()); });
-}
 
 // The words of a name: "Batch_size" -> batch, size.
 std::vector<std::string> words_of(std::string_view name) {
@@ -237,8 +233,19 @@ Status bind_shapes(Graph& graph, const GivenShapes& shapes, DiagnosticSink& sink
   return {};
 }
 
+void remark_given_sizes(const GivenShapes& given, const GivenShapes& taken, DiagnosticSink& sink) {
+  for (const auto& [name, shape] : given) {
+    if (!taken.contains(name)) continue;
+    Diagnostic d(Code::DynamicShape, "input '" + name + "' has the size of the calibration data: " +
+                                         Shape::of(shape).text());
+    d.severity = Severity::Remark;
+    d.hint = "choose another size with --input-shape";
+    sink.report(std::move(d));
+  }
+}
+
 Status bind_default_sizes(Graph& graph, const GivenShapes& given, DiagnosticSink& sink) {
-  if (has_open(graph)) {
+  if (has_open_inputs(graph)) {
     EC_TRY(const GivenShapes shapes, default_shapes(graph, given, sink));
     EC_CHECK_OK(bind_shapes(graph, shapes, sink));
   }

@@ -39,6 +39,9 @@ bool stands_for_batch(const Graph& graph, size_t input, size_t axis);
 Result<GivenShapes> default_shapes(const Graph& graph, const GivenShapes& given,
                                    DiagnosticSink& sink);
 
+// Tells which inputs got the size of the calibration data, of those that sizes were taken for.
+void remark_given_sizes(const GivenShapes& given, const GivenShapes& taken, DiagnosticSink& sink);
+
 // Fixes the sizes of the inputs and infers all types again.
 Status bind_shapes(Graph& graph, const GivenShapes& shapes, DiagnosticSink& sink);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/open_sizes.h"
 #include "ops/convert.h"
 #include "ops/infer.h"
 #include "runtime/session.h"
@@ -41,11 +42,6 @@ std::string reason_of(const Error& error) {
   const Diagnostic& d = error.diagnostic();
   return fmt::format("left unfinished{}: {}{}", d.node.empty() ? "" : " at '" + d.node + "'",
                      d.message, d.hint.empty() ? "" : "; " + d.hint);
-}
-
-bool has_open_sizes(const Graph& graph) {
-  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
-                     [](const Tensor* input) { return !input->type().is_static(); });
 }
 
 Status compare(const Value& expected, const Value& actual, const std::string& name,
@@ -189,7 +185,7 @@ std::optional<std::vector<std::vector<int64_t>>> all_shapes(const Graph& graph,
 Result<std::unique_ptr<Graph>> fixed_copy(const Graph& graph,
                                           const std::vector<std::vector<int64_t>>& shapes) {
   std::unique_ptr<Graph> fixed = graph.clone();
-  if (!has_open_sizes(graph) || shapes.size() != graph.inputs().size()) return fixed;
+  if (!has_open_inputs(graph) || shapes.size() != graph.inputs().size()) return fixed;
   for (size_t i = 0; i < shapes.size(); ++i) {
     TensorType type = fixed->inputs()[i]->type();
     type.shape = Shape::of(shapes[i]);
@@ -231,7 +227,7 @@ std::string text_of(const InputShapes& shapes) {
 Result<SelfCheck> check_same_results(const Graph& expected,
                                      std::span<const std::unique_ptr<Graph>> written,
                                      std::span<const InputShapes> shapes) {
-  if (!has_open_sizes(expected)) return check_fixed(expected, written);
+  if (!has_open_inputs(expected)) return check_fixed(expected, written);
   SelfCheck check;
   if (shapes.empty()) check.reason = "sizes of the inputs are open";
   for (const InputShapes& sizes : shapes) {

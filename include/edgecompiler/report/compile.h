@@ -34,8 +34,8 @@ struct PhaseTime {
 // The proof that a written file means what the graph means.
 struct SelfCheck {
   bool ran = false;
-  std::string reason;        // why not, when it did not run
-  double largest_error = 0;  // between floats, relative to the largest value of the output
+  std::string reason;               // why not, when it did not run
+  double largest_error = 0;         // between floats, relative to the largest value of the output
   std::vector<std::string> shapes;  // of the inputs with open sizes, one entry for each run
 };
 

@@ -416,7 +416,6 @@ Error OpEmitter::fail(std::string message, std::string hint) const {
   std::string node(location.name());
   if (node.empty() && !op_.outputs().empty()) node = op_.output()->name();
   error = std::move(error).node(std::move(node), location.op_type);
-  if (hint.empty()) hint = "leave it to the application, or export the model without it";
   return std::move(error).hint(std::move(hint));
 }
 

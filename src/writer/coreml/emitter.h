@@ -169,6 +169,7 @@ class OpEmitter {
 
   // The operation needs this version: EC3004 where the deployment target is older.
   Status need(int version, std::string_view why);
+  // Without a hint the way out is that of all operations without a form.
   Error fail(std::string message, std::string hint = {}) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/open_sizes.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
 #include "writer/coreml/coreml.h"
@@ -82,6 +83,9 @@ Status check_operands(const OpEmitter& e) {
 constexpr std::string_view kFixSizes =
     "fix the sizes with --input-shape NAME:1x3x224x224, and leave out --flexible-shape";
 
+constexpr std::string_view kLeaveOut =
+    "leave it to the application, or export the model without it";
+
 bool has_open_sizes(const Operation& op) {
   const auto is_open = [](const Tensor* tensor) {
     return tensor != nullptr && !tensor->type().is_static();
@@ -118,8 +122,7 @@ EmitFn find_emit(OpKind kind) {
 }
 
 void BlockEmitter::emit_operations() {
-  const bool open_inputs = std::ranges::any_of(
-      graph_.inputs(), [](const Tensor* input) { return !input->type().is_static(); });
+  const bool open_inputs = has_open_inputs(graph_);
   const Interleavings interleavings = find_interleavings(graph_);
   std::vector<Operation*> order = graph_.topological();
   std::ranges::stable_partition(
@@ -141,9 +144,8 @@ void BlockEmitter::emit_operations() {
       if (status.ok() && !is_bound(output) && !graph_.is_unused(output))
         status = emitter.fail("the result '" + printable(output->name()) + "' has no form");
     if (status.ok()) continue;
-    Error error = std::move(status).error();
-    if (open_inputs && has_open_sizes(*op)) error = std::move(error).hint(std::string(kFixSizes));
-    state_.sink->report(std::move(error));
+    const std::string_view way_out = open_inputs && has_open_sizes(*op) ? kFixSizes : kLeaveOut;
+    state_.sink->report(std::move(status).error().hint(std::string(way_out)));
   }
 }
 

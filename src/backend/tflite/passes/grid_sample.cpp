@@ -1,7 +1,7 @@
 // Sampling at computed coordinates: pixels gathered from the flattened image, weighted and added.
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

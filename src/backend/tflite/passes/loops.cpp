@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "ops/value.h"
 #include "passes/inline_body.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

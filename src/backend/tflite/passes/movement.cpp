@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "ops/value.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

@@ -2,8 +2,8 @@
 // and the gates for each step. TFLite's own recurrent operators keep their state from one run to
 // the next, which the models here do not mean.
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

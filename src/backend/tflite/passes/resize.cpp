@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "ops/resize_taps.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

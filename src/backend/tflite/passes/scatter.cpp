@@ -6,9 +6,9 @@
 #include <span>
 
 #include "backend/tflite/passes/rules.h"
-#include "passes/tables.h"
 #include "ops/convert.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/spectrum.h"
-#include "passes/tables.h"
 #include "passes/replacement.h"
+#include "passes/tables.h"
 
 namespace ec::passes {
 namespace {
