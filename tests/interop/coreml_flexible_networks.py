@@ -196,7 +196,7 @@ SIZES = [(64, 64), (96, 64), (77, 111)]
 
 NETWORKS = [
     image("mobilenet_v2", vision("mobilenet_v2"), SIZES, ranges(33, 128)),
-    image("mobilenet_v2_pt2", vision("mobilenet_v2"), [(64, 64), (96, 64), (128, 96)], ranges(33, 128), export="pt2"),
+    image("mobilenet_v2_pt2", vision("mobilenet_v2"), [(64, 64), (96, 64), (128, 96)], ranges(33, 128), export="pt2", bounds=(33, 128)),
     image("resnet50", vision("resnet50"), [(64, 64), (96, 96), (64, 128)], listed((64, 64), (96, 96), (64, 128))),
     image("googlenet", lambda: FirstAux("googlenet"), [(96, 96), (128, 97), (64, 80)], ranges(64, 160)),
     image("efficientnet_b0", vision("efficientnet_b0"), SIZES, ranges(33, 128)),
