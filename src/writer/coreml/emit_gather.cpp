@@ -122,8 +122,12 @@ std::string clamped(OpEmitter& e, const std::string& starts, const std::vector<i
 Status emit_row_update(OpEmitter& e, size_t axis, int64_t size, int64_t rows) {
   const ValueType one = ValueType::tensor(DataType::Int32, {1});
   const auto at = static_cast<int64_t>(axis);
-  std::string places = e.step(
-      "slice_by_index", {{"x", e.in(2)}, {"begin", e.ints({at})}, {"end", e.ints({at + 1})}}, one);
+  // One number is the start in a list.
+  std::string places =
+      e.input(2)->shape()->rank() == 0
+          ? e.step("reshape", {{"x", e.in(2)}, {"shape", e.ints({1})}}, one)
+          : e.step("slice_by_index",
+                   {{"x", e.in(2)}, {"begin", e.ints({at})}, {"end", e.ints({at + 1})}}, one);
   places = clamped(e, places, {size - rows});
   if (rows > 1) {
     std::vector<int64_t> steps(static_cast<size_t>(rows));
@@ -170,11 +174,15 @@ Status emit_dynamic_update(OpEmitter& e) {
       std::ranges::count(update, coreml::kUnknownSize))
     return e.fail("an update of open sizes", "fix the sizes with --input-shape");
   if (e.element() == DataType::Bool) return e.fail("truth values", "update numbers instead");
+  // Nothing is updated, or everything is, wherever it starts.
+  if (std::ranges::count(update, 0) > 0 || x == update) {
+    e.emit("identity", {{"x", e.in(x == update ? 1 : 0)}});
+    return {};
+  }
   if (e.version() >= kCoremlIos18) return emit_slice_update(e, x, update);
   std::vector<size_t> shorter;
   for (size_t d = 0; d < x.size(); ++d)
     if (x[d] != update[d]) shorter.push_back(d);
-  if (shorter.empty() && !x.empty()) shorter.push_back(0);
   if (shorter.size() == 1) {
     const size_t axis = shorter.front();
     return emit_row_update(e, axis, x[axis], update[axis]);
