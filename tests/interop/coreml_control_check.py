@@ -19,8 +19,10 @@ import tempfile
 
 import numpy as np
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import program
 from coreml_write_check import load
+from onnx_reader import fields
 
 TOLERANCE = {"fp32": 1e-4, "fp16": 5e-3}
 NODES = pathlib.Path("/usr/share/libonnx-testdata/data")
@@ -145,32 +147,6 @@ graph @masked(%q: f32[2,3,8], %k: f32[2,5,8], %v: f32[2,5,8], %f: f32[3,5]) -> (
 GRAPHS = {"loop": LOOP, "while": WHILE, "scan": SCAN, "nested": NESTED, "counter": COUNTER, "started": STARTED, "cache": CACHE, "causal": CAUSAL, "masked": MASKED}
 # Systems for each; "auto" is the oldest one that serves.
 SYSTEMS = ("auto", "ios18")
-
-
-def fields(data: bytes):
-    """(number, value) of a protobuf message: integers, or bytes."""
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            yield key >> 3, varint()
-        else:
-            size = varint() if kind == 2 else {1: 8, 5: 4}[kind]
-            yield key >> 3, data[at : at + size]
-            at += size
 
 
 def tensor(path: pathlib.Path) -> np.ndarray | None:

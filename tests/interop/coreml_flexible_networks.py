@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from coreml_networks import FirstAux, FirstOutput, timm_model, vision
+from coreml_networks import FirstAux, FirstOutput, TextNet, timm_model, vision
 from torch import nn
 
 
@@ -149,16 +149,6 @@ class Lstm(nn.Module):
     def forward(self, x):
         y, _ = self.layer(x)
         return y, self.out(y[:, -1])
-
-
-class TextNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.convs, self.out = nn.Embedding(50, 16), nn.ModuleList(nn.Conv1d(16, 8, k) for k in (2, 3, 4)), nn.Linear(24, 5)
-
-    def forward(self, tokens):
-        x = self.embed(tokens).transpose(1, 2)
-        return self.out(torch.cat([F.relu(c(x)).amax(-1) for c in self.convs], 1))
 
 
 class Vocoder(nn.Module):
