@@ -113,6 +113,13 @@ Result<bool> slice_everything(Rewriter& rewriter, Operation* op) {
   return rewriter.forward(op, op->input(0));
 }
 
+// Powers by floats are computed in floats, which do not hold every integer of 64 bits.
+Result<bool> first_power(Rewriter& rewriter, Operation* op) {
+  const DType base = op->input(0)->dtype();
+  if (!is_float(base) && bit_width(base) > 52 && is_float(op->input(1)->dtype())) return false;
+  return neutral_operand<1>(rewriter, op);
+}
+
 Result<bool> single_operand(Rewriter& rewriter, Operation* op) {
   if (op->inputs().size() != 1) return false;
   return rewriter.forward(op, op->input(0));
@@ -208,7 +215,7 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Sub, neutral_operand<0>, "x - 0"},
     {OpKind::Mul, neutral_operand<1>, "x * 1"},
     {OpKind::Div, neutral_operand<1>, "x / 1"},
-    {OpKind::Pow, neutral_operand<1>, "x ^ 1"},
+    {OpKind::Pow, first_power, "x ^ 1"},
     {OpKind::And, neutral_operand<1>, "x and true"},
     {OpKind::Or, neutral_operand<0>, "x or false"},
     {OpKind::Cast, cast_to_same, "cast to the same type"},
