@@ -45,9 +45,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pow_one", "%c = const f32[] splat(1) %y = pow(%x, %c)", ""},
         // Computed in floats, which round such integers; the cast alone would not.
         Case{"pow_of_wide_integers",
-             "%i = cast(%x) {to=i64} %c = const f32[] splat(1) %y = pow(%i, %c)", "cast pow"},
+             "%w = cast(%x) {to=i64} %c = const f32[] splat(1) %y = pow(%w, %c)", "cast pow"},
         Case{"pow_of_wide_integers_by_one",
-             "%i = cast(%x) {to=i64} %c = const i64[] splat(1) %y = pow(%i, %c)", "cast"},
+             "%w = cast(%x) {to=i64} %c = const i64[] splat(1) %y = pow(%w, %c)", "cast"},
         Case{"and_true", "%c = const bool[] splat(1) %y = and(%b, %c)", ""},
         Case{"and_false", "%c = const bool[] splat(0) %y = and(%b, %c)", "and"},
         Case{"or_false", "%c = const bool[] splat(0) %y = or(%b, %c)", ""},
