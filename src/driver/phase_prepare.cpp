@@ -1,9 +1,13 @@
 // fold-input and prepare: what has to happen before passes change the graph.
 #include "driver/phases.h"
+
+#include <fmt/format.h>
+
 #include "driver/quantize_request.h"
 #include "passes/widen_halves.h"
 #include "quantize/strategy/predict.h"
 #include "quantize/strategy/qat.h"
+#include "quantize/strategy/run_time_rounding.h"
 #include "quantize/target/target_spec.h"
 
 namespace ec {
@@ -15,6 +19,18 @@ bool predicts_integers(const Compilation& c, const Graph& graph) {
   const quantize::TargetSpec* rules = c.target()->integer_rules();
   if (c.verb() != Verb::Check || c.options().is_given("quantize") || rules == nullptr) return false;
   return rules->integers_only && !quantize::has_quantized_tensors(graph);
+}
+
+// What ONNX Runtime and PyTorch call dynamic quantisation.
+void tell_run_time_rounding(const Compilation& c, size_t count) {
+  Diagnostic told(Code::KeptInFloat,
+                  fmt::format("{} layers round their inputs at run time; target '{}' gets float "
+                              "layers with the model's 8-bit weights",
+                              count, c.target()->name()));
+  told.severity = Severity::Remark;
+  told.hint =
+      "--quantize ptq with --calibration-data gives integers; --quantize none gives float weights";
+  c.sink().report(std::move(told));
 }
 
 }  // namespace
@@ -39,13 +55,22 @@ Status prepare(Compilation& compilation) {
     EC_CHECK_OK(widen_halves(*model.graph));
     for (const Tensor* input : model.graph->inputs())
       model.facts.inputs.push_back({input->name(), input->type()});
+    const quantize::TargetSpec* rules = compilation.target()->integer_rules();
+    size_t rounded_at_run_time = 0;
+    if (rules != nullptr) {
+      EC_TRY(rounded_at_run_time, quantize::drop_run_time_rounding(*model.graph));
+    }
     model.facts.recorded = quantize::record_weights(*model.graph);
     model.strategy = asked;
     // A model that carries its quantisation keeps it, unless something else is asked for.
-    if (!compilation.options().is_given("quantize") && asked == nullptr &&
-        compilation.target()->integer_rules() != nullptr &&
+    if (!compilation.options().is_given("quantize") && asked == nullptr && rules != nullptr &&
         quantize::has_rounding_pairs(*model.graph))
       model.strategy = strategy_of_carried_parameters(compilation.registry());
+    if (rounded_at_run_time > 0 && !compilation.options().is_given("quantize") &&
+        model.strategy == nullptr && rules->describe_weights != nullptr) {
+      EC_TRY(model.strategy, compilation.registry().find_strategy("dynamic"));
+      tell_run_time_rounding(compilation, rounded_at_run_time);
+    }
     if (model.strategy == nullptr && predicts_integers(compilation, *model.graph))
       model.strategy = &quantize::predicted_integers();
     if (model.strategy != nullptr && model.strategy->uses_recorded_parameters)

@@ -51,6 +51,7 @@ bool is_unnamed(const Dim& dim, const std::string& input) {
     return name.starts_with(prefix) && is_number(name.substr(prefix.size()));
   };
   return is_numbered("?") || is_numbered("s") || is_numbered("unk__") || is_numbered("dim_") ||
+         is_numbered("DynamicDimension.") || is_numbered("p2o.DynamicDimension.") ||
          is_numbered(input + "_dim") || is_numbered(input + "_dim_") ||
          is_numbered(input + "_dynamic_axes_");
 }

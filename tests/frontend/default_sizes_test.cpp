@@ -48,6 +48,9 @@ TEST(BatchRule, UnnamedDimensions) {
   EXPECT_TRUE(is_batch({"f32[s77,3,8,8]"}));
   EXPECT_TRUE(is_batch({"f32[x0_dim0,16,16,3]"}));
   EXPECT_TRUE(is_batch({"f32[unk__12,16,8]"}));
+  EXPECT_TRUE(is_batch({"f32[\"DynamicDimension.0\",3,224,224]"}));     // Paddle2ONNX
+  EXPECT_TRUE(is_batch({"f32[\"p2o.DynamicDimension.0\",3,48,640]"}));  // its older form
+  EXPECT_FALSE(is_batch({"f32[\"DynamicDimension.0\",3,\"DynamicDimension.1\",8]"}, 0, 2));
   EXPECT_FALSE(is_batch({"f32[\"?0\",3,\"?1\",8]"}, 0, 2));
   EXPECT_FALSE(is_batch({"f32[\"?0\"]"}));  // a count of tokens, perhaps
 }

@@ -69,6 +69,7 @@ compare_tflite() {
   "$python" tests/interop/qdq_networks_check.py --edgecompile "$program" --out "$work/results" mobilenetv2 efficientnet vit || status=1
   "$python" tests/interop/qdq_write_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/stored_weights_check.py --edgecompile "$program" --out "$work/results" || status=1
+  "$python" tests/interop/dynamic_quantized_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/coral_check.py --edgecompile "$program" --out "$work/results" || status=1
   "$python" tests/interop/statements_check.py --edgecompile "$program" || status=1
   if [ -d "${EC_SHARED_DATA:-../shared/data}" ]; then

@@ -48,6 +48,22 @@ TEST(Dynamic, LargeWeightsBecomeIntegers) {
   EXPECT_EQ(q.count(OpKind::Dequantize) + q.count(OpKind::Quantize), 0);
 }
 
+TEST(Dynamic, IntegersOfTheModelStay) {
+  // Steps of 0.25, of which the largest is 3: rounded anew, the scale would be 0.75 / 127.
+  const char* const text =
+      "graph @g(%x: f32[1,64]) -> (y = %y) {\n"
+      "  %stored = const f32[32,64] splat(-0.75)\n"
+      "  %y = gemm(%x, %stored) {transpose_b=true} loc(\"layer\" : \"Gemm\")\n}";
+  QuantizeRequest request = plain_request();
+  request.recorded["layer"] = QuantParams{{0.25F}, {0}, -1};
+  const Quantized q = store(text, "dynamic", request);
+  EXPECT_EQ(q.type("stored").dtype, DType::I8);
+  EXPECT_EQ(q.type("stored").quant->scales,
+            std::vector<float>(q.type("stored").quant->scales.size(), 0.25F));
+  request.recorded["layer"] = QuantParams{{0.2F}, {0}, -1};  // not its steps
+  EXPECT_NE(store(text, "dynamic", request).type("stored").quant->scales[0], 0.2F);
+}
+
 TEST(Dynamic, OptionsDecide) {
   QuantizeRequest request = plain_request();
   request.weights_per_tensor = true;

@@ -29,7 +29,7 @@ class DynamicWeights {
       ++store_.report().integer_ops;
       for (const size_t i : rule.operands) {
         if (op->input(i) == nullptr) continue;
-        EC_TRY(Tensor * stored, stored_form(op->input(i), rule));
+        EC_TRY(Tensor * stored, stored_form(*op, i, rule));
         store_.replace_operand(op, i, stored);
       }
       if (rule.use == WeightUse::Read) round_rows_with_zero_points(op);
@@ -58,9 +58,9 @@ class DynamicWeights {
   }
 
   // The constant as integers, or as floats made of them.
-  Result<Tensor*> stored_form(Tensor* weights, const WeightRule& rule) {
-    Tensor*& integers = integers_[{weights, rule.axis}];
-    if (integers == nullptr) integers = add_integers(*weights, rule.axis);
+  Result<Tensor*> stored_form(const Operation& op, size_t operand, const WeightRule& rule) {
+    Tensor*& integers = integers_[{op.input(operand), rule.axis}];
+    if (integers == nullptr) integers = add_integers(op, operand, rule.axis);
     if (rule.use != WeightUse::Dequantized) return integers;
     Tensor*& floats = floats_[integers];
     if (floats == nullptr) {
@@ -70,12 +70,17 @@ class DynamicWeights {
     return floats;
   }
 
-  Tensor* add_integers(const Tensor& weights, int32_t axis) {
+  // The model's own integers where it has some.
+  Tensor* add_integers(const Operation& op, size_t operand, int32_t axis) {
+    const Tensor& weights = *op.input(operand);
     const std::vector<int64_t> shape = weights.shape()->sizes();
     IntegerWeights rounded;
-    rounded.params = params_of_weights(weights.values<float>(), shape, axis);
-    rounded.values =
-        quantize_values<int8_t>(weights.values<float>(), shape, rounded.params, kLargestWeight);
+    rounded.operand = operand;
+    if (!take_recorded(request_.recorded, op, axis, rounded)) {
+      rounded.params = params_of_weights(weights.values<float>(), shape, axis);
+      rounded.values =
+          quantize_values<int8_t>(weights.values<float>(), shape, rounded.params, kLargestWeight);
+    }
     TensorType type(DType::I8, *weights.shape());
     type.quant = rounded.params;
     Tensor* made = store_.graph().add_constant(

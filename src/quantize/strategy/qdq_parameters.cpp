@@ -140,6 +140,49 @@ RecordedWeights record_weights(const Graph& graph) {
 
 namespace {
 
+bool take_steps(const Tensor& weights, int32_t axis, const QuantParams& recorded,
+                IntegerWeights& layer) {
+  const std::vector<int64_t> shape = weights.shape()->sizes();
+  QuantParams params{recorded.scales, std::vector<int32_t>(recorded.scales.size(), 0), axis};
+  if (params.scales.size() == 1 && axis >= 0) {
+    // One scale for all channels is the same scale for each.
+    params.scales.assign(num_channels(shape, axis), recorded.scales[0]);
+    params.zero_points.assign(params.scales.size(), 0);
+  }
+  if (axis < 0 && params.scales.size() != 1) return false;
+  if (params.scales.size() != num_channels(shape, axis)) return false;
+  const auto values = weights.values<float>();
+  std::vector<int8_t> integers(values.size());
+  bool exact = true;
+  for_each_channel_run(shape, axis, [&](size_t c, size_t at, size_t n) {
+    const auto scale = static_cast<double>(params.scales[c]);
+    for (size_t i = at; i < at + n; ++i) {
+      const double steps = static_cast<double>(values[i]) / scale;
+      const double nearest = round_half_away(steps);
+      exact &= std::abs(steps - nearest) < tuning::kWholeStep && nearest >= -128 && nearest <= 127;
+      integers[i] = static_cast<int8_t>(std::clamp(nearest, -128.0, 127.0));
+    }
+  });
+  if (!exact) return false;
+  layer.params = std::move(params);
+  layer.values = std::move(integers);
+  layer.widened = false;
+  return true;
+}
+
+}  // namespace
+
+bool take_recorded(const RecordedWeights& recorded, const Operation& op, int32_t axis,
+                   IntegerWeights& layer) {
+  return std::ranges::any_of(op.location().nodes, [&](const std::string& name) {
+    const auto found = recorded.find(name);
+    return found != recorded.end() &&
+           take_steps(*op.input(layer.operand), axis, found->second, layer);
+  });
+}
+
+namespace {
+
 template <class T>
 std::vector<float> real_values(const Tensor& stored, const QuantParams& params, int32_t shift) {
   const auto values = stored.values<T>();

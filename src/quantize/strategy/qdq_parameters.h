@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/graph.h"
+#include "quantize/weights/weights.h"
 #include "support/result.h"
 
 namespace ec::quantize {
@@ -17,6 +18,11 @@ using RecordedWeights = std::map<std::string, QuantParams>;
 
 // The scales of an imported graph, before passes.
 RecordedWeights record_weights(const Graph& graph);
+
+// The integers that the model stored for operand `layer.operand` of a layer, which has real numbers
+// by now. False, with nothing changed, where they are not steps of a recorded scale.
+bool take_recorded(const RecordedWeights& recorded, const Operation& op, int32_t axis,
+                   IntegerWeights& layer);
 
 // Brings an imported graph into the form that passes and run_qat know: real weights instead of
 // dequantised integers, and operations that move quantised integers on real numbers between a

@@ -1,6 +1,7 @@
 // RFFT2D and what reads its complex numbers. The graph has their parts along a last dimension of 2,
 // files have a type for them: parts and magnitudes are operators on that type, all other readers
 // get the parts packed into the dimension.
+#include <algorithm>
 #include <bit>
 
 #include "writer/tflite/emitter.h"
@@ -19,12 +20,13 @@ struct Transform {
 std::optional<Transform> transform_of(const Operation& op) {
   const ec::Tensor& x = *op.input(0);
   const auto axis = op.input(2) == nullptr ? std::optional(-2.0) : scalar_value(op.input(2));
-  if (!axis || !x.type().is_static() || op.attrs_as<DftAttrs>().inverse) return std::nullopt;
+  if (!axis || !x.shape() || op.attrs_as<DftAttrs>().inverse) return std::nullopt;
   Transform t{.length = 0, .axis = positive_axis(static_cast<int64_t>(*axis), x.shape()->rank())};
   const auto length = op.input(1) == nullptr ? std::nullopt : scalar_value(op.input(1));
   if (op.input(1) != nullptr && !length) return std::nullopt;
-  t.length =
-      length ? static_cast<int64_t>(*length) : x.shape()->sizes()[static_cast<size_t>(t.axis)];
+  const Dim& size = x.shape()->dims()[static_cast<size_t>(t.axis)];
+  if (!length && !size.is_static()) return std::nullopt;
+  t.length = length ? static_cast<int64_t>(*length) : size.size();
   if (t.length < 2 || !std::has_single_bit(static_cast<uint64_t>(t.length))) return std::nullopt;
   return t;
 }
@@ -44,7 +46,8 @@ class SpectrumEmitter {
         e_.graph().take_along(columns);
         result_ = columns->output();
       }
-    EC_CHECK_OK(e_.require_static(*result_));
+    EC_CHECK_OK(require_one_open_size(e_.input(0)));
+    EC_CHECK_OK(require_one_open_size(*result_));
     transform();
     for (const Use& use : result_->uses()) read(*use.op);
     if (needs_parts_ || e_.graph().graph().is_output(result_)) pack();
@@ -53,24 +56,37 @@ class SpectrumEmitter {
 
  private:
   // The dimensions without the parts; a plane of one row where only rows are transformed.
-  std::vector<int64_t> plane(const ec::Tensor& tensor) const {
-    std::vector<int64_t> sizes = tensor.shape()->sizes();
+  std::vector<Dim> plane(const ec::Tensor& tensor) const {
+    std::vector<Dim> sizes = tensor.shape()->dims();
     sizes.pop_back();
-    if (!is_plane_) sizes.insert(sizes.end() - 1, 1);
+    if (!is_plane_) sizes.insert(sizes.end() - 1, Dim(1));
     return sizes;
   }
 
+  Status require_one_open_size(const ec::Tensor& tensor) const {
+    const auto is_open = [](const Dim& dim) { return !dim.is_static(); };
+    const bool several = std::ranges::count_if(tensor.shape()->dims(), is_open) > 1;
+    return several ? e_.require_static(tensor) : Status();
+  }
+
+  // What RESHAPE takes: the one size that is open follows from the others.
+  int32_t reshape_sizes(const std::vector<Dim>& dims) {
+    std::vector<int64_t> sizes;
+    for (const Dim& dim : dims) sizes.push_back(dim.is_static() ? dim.size() : -1);
+    return e_.ints(sizes);
+  }
+
   void transform() {
-    const std::vector<int64_t> from = plane(e_.input(0));
+    const std::vector<Dim> from = plane(e_.input(0));
     sizes_ = plane(*result_);
-    const int32_t x = e_.step(Op::RESHAPE, {e_.in(0), e_.ints(from)},
-                              ec::TensorType(DType::F32, Shape::of(from)));
+    const int32_t x = e_.step(Op::RESHAPE, {e_.in(0), reshape_sizes(from)},
+                              ec::TensorType(DType::F32, Shape(from)));
     numbers_ = e_.graph().add_tensor(result_->name() + "_complex", part_type());
     e_.graph().record().tensors[static_cast<size_t>(numbers_)].is_complex = true;
     e_.add(Op::RFFT2D, {x, e_.ints(lengths_)}, {numbers_});
   }
 
-  ec::TensorType part_type() const { return ec::TensorType(DType::F32, Shape::of(sizes_)); }
+  ec::TensorType part_type() const { return ec::TensorType(DType::F32, Shape(sizes_)); }
 
   // A reader that the file has an operator for, or one that needs the packed form.
   void read(const Operation& reader) {
@@ -93,29 +109,29 @@ class SpectrumEmitter {
     const int32_t target = e_.graph().tensor(reader.output());
     if (is_plane_) return e_.add(code, {numbers_}, {target});
     const int32_t y = e_.step(code, {numbers_}, part_type());
-    e_.add(Op::RESHAPE, {y, e_.ints(reader.output()->shape()->sizes())}, {target});
+    e_.add(Op::RESHAPE, {y, reshape_sizes(reader.output()->shape()->dims())}, {target});
   }
 
   void pack() {
     const int32_t real = e_.step(Op::REAL, {numbers_}, part_type());
     const int32_t imaginary = e_.step(Op::IMAG, {numbers_}, part_type());
-    std::vector<int64_t> packed = sizes_;
-    packed.push_back(2);
+    std::vector<Dim> packed = sizes_;
+    packed.emplace_back(2);
     const Options opts =
         options(BuiltinOptions::PackOptions,
                 CreatePackOptions(e_.fbb(), 2, static_cast<int32_t>(sizes_.size())));
     const int32_t target = e_.graph().tensor(result_);
     if (is_plane_) return e_.add(Op::PACK, {real, imaginary}, {target}, opts);
     const int32_t y =
-        e_.step(Op::PACK, {real, imaginary}, ec::TensorType(DType::F32, Shape::of(packed)), opts);
-    e_.add(Op::RESHAPE, {y, e_.ints(result_->shape()->sizes())}, {target});
+        e_.step(Op::PACK, {real, imaginary}, ec::TensorType(DType::F32, Shape(packed)), opts);
+    e_.add(Op::RESHAPE, {y, reshape_sizes(result_->shape()->dims())}, {target});
   }
 
   OpEmitter& e_;
   std::vector<int64_t> lengths_;  // rows and columns, as the operator takes them
   bool is_plane_ = false;         // columns are transformed, too
   const ec::Tensor* result_ = nullptr;
-  std::vector<int64_t> sizes_;
+  std::vector<Dim> sizes_;
   int32_t numbers_ = 0;  // the complex tensor
   bool needs_parts_ = false;
 };

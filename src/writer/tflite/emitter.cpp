@@ -26,6 +26,12 @@ Blob packed(const Blob& data, DType dtype) {
 
 namespace {
 
+constexpr std::string_view kOpenSizesHint =
+    "fix the sizes with --input-shape NAME:1x3x224x224 or --dim NAME=N";
+// For operations that TFLite has in no form.
+constexpr std::string_view kRewriteHint =
+    "leave this operation out of the exported model, or compile for --target cpu";
+
 bool is_pool(OpKind kind) { return kind == OpKind::MaxPool || kind == OpKind::AvgPool; }
 
 bool takes_activation(OpKind kind, bool fuse_pools) {
@@ -250,10 +256,11 @@ void GraphEmitter::emit_operations() {
       sink_.report(emitter.fail("TFLite has no kernels for f64", "export the model in f32"));
       continue;
     }
-    Status status = emit_op != nullptr
-                        ? emit_op(emitter)
-                        : Status(emitter.fail(
-                              "TFLite has no operator for it, and no rewrite into others fits"));
+    Status status =
+        emit_op != nullptr
+            ? emit_op(emitter)
+            : Status(emitter.fail("TFLite has no operator for it, and no rewrite into others fits",
+                                  std::string(kRewriteHint)));
     if (!status.ok()) sink_.report(std::move(status).error());
     for (size_t i = first; i < record().operators.size(); ++i)
       record().operators[i].source = source_name(*op);
@@ -439,20 +446,34 @@ int32_t OpEmitter::permuted_constant(const ec::Tensor& tensor, std::span<const i
   return graph_.add_tensor(tensor.name(), std::move(type), stored);
 }
 
+namespace {
+
+bool has_open_operand(const Operation& op) {
+  return std::ranges::any_of(op.inputs(), [](const ec::Tensor* input) {
+    return input != nullptr && !input->type().is_static();
+  });
+}
+
+}  // namespace
+
 Error OpEmitter::fail(std::string message, std::string hint) const {
+  // The passes that bring operations into TFLite's forms leave many alone whose sizes are open.
+  if ((hint == kPipelineHint || hint == kRewriteHint) && has_open_operand(op_)) {
+    message += ", while its sizes are open";
+    hint = kOpenSizesHint;
+  }
   const std::string_view name = op_.location().name();
   Error error(Code::NotOnTarget, std::string(op_.def().name) + ": " + std::move(message));
   error = std::move(error).node(std::string(name.empty() ? op_.output()->name() : name),
                                 op_.location().op_type);
-  if (hint.empty())
-    hint = "leave this operation out of the exported model, or compile for --target cpu";
+  if (hint.empty()) hint = kRewriteHint;
   return std::move(error).hint(std::move(hint));
 }
 
 Status OpEmitter::require_static(const ec::Tensor& tensor) const {
   if (tensor.type().is_static()) return {};
   return fail("needs fixed sizes, and '" + tensor.name() + "' is " + tensor.type().text(),
-              "fix the sizes with --input-shape NAME:1x3x224x224 or --dim NAME=N");
+              std::string(kOpenSizesHint));
 }
 
 }  // namespace ec::tflite

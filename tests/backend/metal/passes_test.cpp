@@ -24,6 +24,24 @@ TEST(LegaliseMil, Activations) {
     optimise("graph @g(%x: f32[2,3,4]) -> (y = %y) { %y = " + std::string(op) + " }", kLegal);
 }
 
+// Of any length: TFLite's own form of some is none of ML Programs.
+TEST(LegaliseMil, FourierTransformsAreProducts) {
+  for (const std::string length : {"8", "6"}) {
+    const auto out = optimise("graph @g(%x: f32[1," + length +
+                                  ",1]) -> (y = %y) { %a = const i64[] dense[1] "
+                                  "%y = dft(%x, _, %a) {onesided=true} }",
+                              kLegal);
+    EXPECT_EQ(out.count(OpKind::Dft), 0) << length;
+    EXPECT_EQ(out.count(OpKind::MatMul), 2) << length;
+  }
+  const auto frames = optimise(R"(graph @g(%x: f32[1,32,1]) -> (y = %y) {
+    %step = const i64[] dense[4] %size = const i64[] dense[8]
+    %y = stft(%x, %step, _, %size) {onesided=true}
+  })",
+                               kLegal);
+  EXPECT_EQ(frames.count(OpKind::Dft) + frames.count(OpKind::Stft), 0);
+}
+
 TEST(LegaliseMil, SlopesByChannelStay) {
   expect_kinds(R"(graph @g(%x: f32[1,3,4,4]) -> (y = %y) {
     %s = const f32[3,1,1] splat(0.25) %y = prelu(%x, %s)

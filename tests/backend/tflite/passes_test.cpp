@@ -1,6 +1,7 @@
 // The forms that TFLite has: what the legalisation makes of each operation, and that results stay.
 #include "ops/attrs.h"
 #include "passes/harness.h"
+#include "passes/match.h"
 
 namespace ec {
 namespace {
@@ -93,6 +94,25 @@ TEST(LegaliseTflite, PadsBecomeSameValidOrExplicit) {
   EXPECT_TRUE(out.only(OpKind::Conv).attrs_as<ConvAttrs>().pads.empty());
   // One row of padding at the end is never read.
   EXPECT_EQ((*out.only(OpKind::Pad).output()->shape())[1], Dim(9));
+}
+
+TEST(LegaliseTflite, PadsAlongOpenSizesAreThoseThatTheModelStates) {
+  const auto out = expect_kinds(R"(graph @g(%x: f32[N,H,W,3]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %c = conv(%x, %w) {layout=nhwc, pads=[1,2,1,0], strides=[2,2]}
+    %y = max_pool(%c) {layout=nhwc, kernel=[3,3], strides=[2,2], pads=[1,1,1,1]}
+  })",
+                                kLegal, "pad conv pad max_pool", {.compare = false});
+  EXPECT_TRUE(out.only(OpKind::Conv).attrs_as<ConvAttrs>().pads.empty());
+  EXPECT_TRUE(out.only(OpKind::MaxPool).attrs_as<PoolAttrs>().pads.empty());
+  EXPECT_EQ(int_values(out.only(OpKind::Conv).input(0)->producer()->input(1)),
+            (std::vector<int64_t>{0, 1, 2, 0, 0, 1, 0, 0}));
+  // SAME for every size.
+  expect_kinds(R"(graph @g(%x: f32[N,H,W,3]) -> (y = %y) {
+    %w = const f32[4,3,3,3] splat(0)
+    %y = conv(%x, %w) {layout=nhwc, pads=[1,1,1,1]}
+  })",
+               kLegal, "conv", {.compare = false});
 }
 
 TEST(LegaliseTflite, Pools) {

@@ -478,6 +478,11 @@ TEST(TfliteWriter, SpectraAreComplexTensors) {
     %last = const i64[1] splat(3) %y = reduce_l2(%f, %last) {keep_dims=false}
   })");
   EXPECT_EQ(magnitude.names(), "RESHAPE RFFT2D COMPLEX_ABS RESHAPE");
+  const File open_batch = write(R"(graph @g(%x: f32[N,3,16,1]) -> (y = %y) {
+    %f = dft(%x) {onesided=true}
+    %last = const i64[1] splat(3) %y = reduce_l2(%f, %last) {keep_dims=false}
+  })");
+  EXPECT_EQ(open_batch.names(), "RESHAPE RFFT2D COMPLEX_ABS RESHAPE");
   EXPECT_EQ(magnitude.output(1).type(), tflite::TensorType::COMPLEX64);
   EXPECT_EQ(shape_of(magnitude.output(1)), (std::vector<int>{2, 3, 1, 9}));
   EXPECT_EQ(magnitude.data<int32_t>(magnitude.input(1, 1)), (std::vector<int32_t>{1, 16}));

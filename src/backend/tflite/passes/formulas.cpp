@@ -42,7 +42,7 @@ Result<bool> apply_formula(Rewriter& rewriter, Operation* op) {
   for (const auto family :
        {kTfliteActivations, kTfliteArithmetic, kTfliteNorms, kTfliteResize, kTfliteReductions,
         kTfliteMovement, kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention,
-        kTfliteScatter, kTfliteSignal, kTfliteLoops})
+        kTfliteScatter, kFourierProducts, kTfliteLoops})
     for (const RewriteRule& rule : family) {
       if (rule.kind != op->kind()) continue;
       EC_TRY(const bool applied, rule.apply(rewriter, op));

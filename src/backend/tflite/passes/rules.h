@@ -13,6 +13,7 @@ extern const std::span<const RewriteRule> kTfliteActivations, kTfliteArithmetic,
     kTfliteFusedActivations, kTfliteHeightOne, kTfliteSpatial3d, kTfliteWindows,
     kTfliteConvTranspose, kTfliteLinear, kTfliteResize, kTfliteReductions, kTfliteMovement,
     kTfliteRecurrent, kTfliteEinsum, kTfliteGridSample, kTfliteAttention, kTfliteScatter,
-    kTfliteSignal, kTfliteSpectrum, kTflitePublished, kTfliteLoops, kTfliteChannelsLast;
+    kTfliteSignal, kFourierProducts, kTfliteSpectrum, kTflitePublished, kTfliteLoops,
+    kTfliteChannelsLast;
 
 }  // namespace ec::passes

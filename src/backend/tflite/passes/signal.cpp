@@ -79,10 +79,7 @@ Result<bool> turn_to_rows(Rewriter& r, Operation* op) {
 }
 
 // dft(x [..., 1 or 2], length?, axis?)
-Result<bool> expand_dft(Rewriter& r, Operation* op) {
-  if (is_row_transform(op) || is_column_transform(op)) return false;
-  EC_TRY(const bool turned, turn_to_rows(r, op));
-  if (turned) return true;
+Result<bool> dft_as_products(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<DftAttrs>();
   const auto shape = static_shape(op->input(0)), out = static_shape(op->output());
   const auto given = op->input(2) == nullptr ? std::optional(-2.0) : scalar_value(op->input(2));
@@ -126,6 +123,13 @@ Result<bool> expand_dft(Rewriter& r, Operation* op) {
   return p.replace(p.transpose(y, back));
 }
 
+// All but the forms of RFFT2D.
+Result<bool> expand_dft(Rewriter& r, Operation* op) {
+  if (is_row_transform(op) || is_column_transform(op)) return false;
+  EC_TRY(const bool turned, turn_to_rows(r, op));
+  return turned ? Result<bool>(true) : dft_as_products(r, op);
+}
+
 // stft(signal [batch, length, 1], step, window?, frame length?): frames gathered, then transformed.
 Result<bool> expand_stft(Rewriter& r, Operation* op) {
   const auto shape = static_shape(op->input(0)), out = static_shape(op->output());
@@ -163,8 +167,14 @@ constexpr RewriteRule kRules[] = {
     {OpKind::Stft, expand_stft, "Fourier transforms"},
 };
 
+// For targets without RFFT2D.
+constexpr RewriteRule kProducts[] = {
+    {OpKind::Dft, dft_as_products, "Fourier transforms"},
+    {OpKind::Stft, expand_stft, "Fourier transforms"},
+};
+
 }  // namespace
 
-const std::span<const RewriteRule> kTfliteSignal = kRules;
+const std::span<const RewriteRule> kTfliteSignal = kRules, kFourierProducts = kProducts;
 
 }  // namespace ec::passes

@@ -51,16 +51,37 @@ std::optional<std::vector<WindowDim>> windows_of(const Operation* op, const Wind
   return resolve_windows(spec, std::span(*sizes).subspan(1, spec.rank()));
 }
 
+// The pads of all dimensions that make a window VALID; nothing where it is SAME or VALID as it
+// stands. Along open dimensions they are the pads that the model states, whatever the size is.
+std::optional<std::vector<int64_t>> needed_pads(const Operation* op, const WindowSpec& spec) {
+  if (const auto windows = windows_of(op, spec)) {
+    if (padding_scheme(*windows) != PaddingScheme::Other) return std::nullopt;
+    return all_pads(*windows);
+  }
+  const auto& shape = op->input(0)->shape();
+  if (!shape || shape->rank() != spec.rank() + 2 || static_shape(op->input(0))) return std::nullopt;
+  if (spec.auto_pad != AutoPad::Explicit || spec.ceil_mode) return std::nullopt;
+  const std::span spatial = std::span(shape->dims()).subspan(1, spec.rank());
+  if (padding_scheme(spec, spatial) != PaddingScheme::Other) return std::nullopt;
+  const auto middle = spec.pads.begin() + static_cast<std::ptrdiff_t>(spec.rank());
+  std::vector<int64_t> pads{0};
+  pads.insert(pads.end(), spec.pads.begin(), middle);
+  pads.insert(pads.end(), {0, 0});
+  pads.insert(pads.end(), middle, spec.pads.end());
+  pads.push_back(0);
+  return pads;
+}
+
 Result<bool> pad_conv(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<ConvAttrs>();
   const auto weights = static_shape(op->input(1));
   if (!is_channels_last(op) || !weights || weights->size() < 4) return false;
-  const auto windows =
-      windows_of(op, window_spec(attrs, std::span(*weights).subspan(1, weights->size() - 2)));
-  if (!windows || padding_scheme(*windows) != PaddingScheme::Other) return false;
+  const auto pads =
+      needed_pads(op, window_spec(attrs, std::span(*weights).subspan(1, weights->size() - 2)));
+  if (!pads) return false;
   Replacement p(r, op);
   std::vector<Tensor*> inputs = op->inputs();
-  inputs[0] = p.pad(inputs[0], all_pads(*windows));
+  inputs[0] = p.pad(inputs[0], *pads);
   Attrs plain = op->attrs();
   remove_pads<ConvAttrs>(plain);
   return p.replace(p.op(OpKind::Conv, std::move(inputs), std::move(plain)));
@@ -69,18 +90,19 @@ Result<bool> pad_conv(Rewriter& r, Operation* op) {
 Result<bool> pad_max_pool(Rewriter& r, Operation* op) {
   const auto& attrs = op->attrs_as<PoolAttrs>();
   if (!is_channels_last(op) || has_quant(op) || op->outputs().size() != 1) return false;
-  const auto windows = windows_of(op, window_spec(attrs, attrs.kernel));
-  if (!windows || padding_scheme(*windows) != PaddingScheme::Other) return false;
+  const WindowSpec spec = window_spec(attrs, attrs.kernel);
+  const auto pads = needed_pads(op, spec);
+  if (!pads) return false;
   Replacement p(r, op);
   // Behind a relu nothing is below zero, which needs no special filler.
   const Operation* before = op->input(0)->producer();
-  const bool positive = before != nullptr && before->kind() == OpKind::Relu &&
+  const auto windows = windows_of(op, spec);
+  const bool positive = before != nullptr && before->kind() == OpKind::Relu && windows &&
                         std::all_of(windows->begin(), windows->end(), [](const WindowDim& w) {
                           return w.pad_begin < w.kernel && w.pad_end < w.kernel;
                         });
-  Tensor* x = positive ? p.pad(op->input(0), all_pads(*windows))
-                       : p.pad(op->input(0), all_pads(*windows),
-                               -double{std::numeric_limits<float>::max()});
+  Tensor* x = positive ? p.pad(op->input(0), *pads)
+                       : p.pad(op->input(0), *pads, -double{std::numeric_limits<float>::max()});
   Attrs plain = op->attrs();
   remove_pads<PoolAttrs>(plain);
   return p.replace(p.op(OpKind::MaxPool, {x}, std::move(plain)));
