@@ -30,6 +30,12 @@ uint64_t fast_work(const Operation& op) {
   return products / kFastProducts + (work - products) / kFastElements;
 }
 
+bool reads_results(const Operation& op) {
+  return std::ranges::any_of(op.inputs(), [](const Tensor* tensor) {
+    return tensor != nullptr && !tensor->is_constant();
+  });
+}
+
 class Builder {
  public:
   explicit Builder(Program& program) : p_(program) {}
@@ -388,6 +394,14 @@ Result<std::unique_ptr<Executor>> Executor::create(const Graph& graph,
     return Error(Code::OutOfMemory, "not enough memory to prepare graph '" + graph.name() + "'");
   }
   return std::unique_ptr<Executor>(new Executor(std::move(program)));
+}
+
+Status check_run_work(const Graph& graph) {
+  constexpr uint64_t kCertain = 4;  // what passes and folding may take away
+  uint64_t work = 0;
+  for (const Operation* op : graph.topological())
+    if (reads_results(*op)) work += std::min(fast_work(*op), UINT64_MAX - work);
+  return check_work(work / kCertain);
 }
 
 }  // namespace ec

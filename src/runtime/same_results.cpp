@@ -8,6 +8,7 @@
 #include "ir/open_sizes.h"
 #include "ops/convert.h"
 #include "ops/infer.h"
+#include "runtime/executor.h"
 #include "runtime/session.h"
 #include "support/budget.h"
 
@@ -94,6 +95,7 @@ size_t count_runs(const Graph& graph) {
 
 // One session for all runs, in their order; values become the results.
 Status run_all(const Graph& graph, Runs& values) {
+  EC_CHECK_OK(check_run_work(graph));
   Result<std::unique_ptr<Session>> session = Session::create(graph.clone(), {});
   if (!session) return cannot_run(std::move(session).error());
   for (std::vector<Value>& inputs : values) {
@@ -111,6 +113,7 @@ Status run_all(const Graph& graph, Runs& values) {
 
 // The graph's own runs on made-up inputs: these, and what they give.
 Status run_expected(const Graph& graph, Runs& inputs, Runs& wanted) {
+  EC_CHECK_OK(check_run_work(graph));
   EC_TRY(const std::unique_ptr<Session> session, Session::create(graph.clone(), {}));
   const size_t runs = count_runs(graph);
   for (size_t r = 0; r < runs; ++r) {

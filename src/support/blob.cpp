@@ -16,7 +16,7 @@ void use_huge_pages(void* data, size_t size) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   const uintptr_t begin = (address + kHuge - 1) / kHuge * kHuge;
   const uintptr_t end = (address + size) / kHuge * kHuge;
-  if (size < 2 * kHuge || begin >= end) return;
+  if (size < kHuge || begin >= end) return;
   (void)::madvise(static_cast<std::byte*>(data) + (begin - address), end - begin, MADV_HUGEPAGE);
 }
 

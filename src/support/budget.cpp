@@ -138,6 +138,10 @@ Status Budget::status() noexcept {
     case Stop::Work:
       break;
   }
+  return work_error();
+}
+
+Error Budget::work_error() const {
   Error error(Code::WorkLimit,
               fmt::format("more than {} million operations are needed",
                           format_count(static_cast<int64_t>(limits_.work / 1'000'000))));
@@ -145,8 +149,20 @@ Status Budget::status() noexcept {
   return std::move(error).hint(fmt::format("allow more with {}", limits_.work_option));
 }
 
+Status Budget::check_work(uint64_t operations) const {
+  const uint64_t before = spent();
+  if (limits_.work > 0 && (before >= limits_.work || operations > limits_.work - before))
+    return work_error();
+  return parent_ != nullptr ? parent_->check_work(operations) : Status();
+}
+
 BudgetScope::BudgetScope(Budget* budget) noexcept : before_(carried) { carried = budget; }
 BudgetScope::~BudgetScope() { carried = before_; }
+
+Status check_work(uint64_t operations) {
+  const Budget* budget = Budget::current();
+  return budget != nullptr ? budget->check_work(operations) : Status();
+}
 
 Status check_room(size_t bytes) {
   Budget* budget = Budget::current();

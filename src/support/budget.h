@@ -57,6 +57,8 @@ class Budget {
   // Counts operations that are about to be done, here and in the budgets around this one.
   void spend(uint64_t operations) noexcept;
   uint64_t spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
+  // An error where this many more would be too many; nothing is counted and nothing stops.
+  Status check_work(uint64_t operations) const;
 
   // Whether a constant that takes this many operations may still be computed. Small ones always
   // may: sizes depend on them. What may not is left to the run, and nothing stops.
@@ -85,6 +87,7 @@ class Budget {
 
   void stop(Stop reason) noexcept;
   bool look_around() noexcept;
+  Error work_error() const;
 
   BudgetLimits limits_;
   Budget* const parent_;
@@ -125,7 +128,9 @@ inline Status check_budget() {
 inline void spend_work(uint64_t operations) noexcept {
   if (Budget* budget = Budget::current()) budget->spend(operations);
 }
-// Whether a plan that needs this many bytes may be made; an error that says how much is allowed.
+// Whether a plan that needs this many operations or bytes may be made; an error that says how much
+// is allowed.
+Status check_work(uint64_t operations);
 Status check_room(size_t bytes);
 // Bytes that a loop collects. Belongs to the budget that was current when it was made.
 class MemoryCharge {

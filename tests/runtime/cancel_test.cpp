@@ -6,6 +6,7 @@
 
 #include "edgecompiler/cancel.h"
 #include "ir/text.h"
+#include "runtime/executor.h"
 #include "runtime/session.h"
 #include "support/budget.h"
 
@@ -75,6 +76,20 @@ TEST_P(Endless, StopsWithinASecond) {
 INSTANTIATE_TEST_SUITE_P(Runs, Endless,
                          testing::Combine(testing::Values(kForever, kProduct), testing::Bool(),
                                           testing::Values(1, 2)));
+
+TEST(Endless, WorkThatNoLimitAllowsIsToldBeforeAnythingIsPrepared) {
+  const auto product = parse(kProduct), small = parse(kStacked);
+  ASSERT_TRUE(product.ok() && small.ok());
+  EXPECT_TRUE(check_run_work(**product).ok());  // nobody set a limit
+  Budget budget({.work = 10'000'000, .work_option = "--self-check-work MILLIONS"});
+  const BudgetScope scope(budget);
+  const Status status = check_run_work(**product);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code(), Code::WorkLimit);
+  EXPECT_EQ(status.error().diagnostic().hint, "allow more with --self-check-work MILLIONS");
+  EXPECT_FALSE(budget.stopped());  // nothing was spent
+  EXPECT_TRUE(check_run_work(**small).ok());
+}
 
 TEST(Endless, WorkAndMemoryEndALoop) {
   const auto session = open(kStacked);

@@ -1,10 +1,13 @@
 // A 64-byte aligned block of floats: packed weights, scratch memory, the tensor arena.
+// Large ones take large pages: packing weights is otherwise mostly the making of pages.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
-#include <memory>
+#include <cstdint>
 #include <new>
+#include <type_traits>
+
+#include "support/blob.h"
 
 namespace ec::kernels {
 
@@ -17,23 +20,23 @@ class AlignedBuffer {
 
   /// Zero-filled.
   explicit AlignedBuffer(size_t count) : size_(count) {
-    if (count == 0) return;
-    data_.reset(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t(kAlignment))));
-    std::memset(static_cast<void*>(data_.get()), 0, count * sizeof(T));
+    if (count > SIZE_MAX / sizeof(T)) throw std::bad_alloc();
+    memory_ = Buffer::allocate(count * sizeof(T));
+    if (!memory_.ok()) throw std::bad_alloc();
   }
+  AlignedBuffer(AlignedBuffer&&) noexcept = default;
+  AlignedBuffer& operator=(AlignedBuffer&&) noexcept = default;
 
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
+  T* data() { return reinterpret_cast<T*>(memory_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T& operator[](size_t i) { return data_.get()[i]; }
-  const T& operator[](size_t i) const { return data_.get()[i]; }
+  T& operator[](size_t i) { return data()[i]; }
+  const T& operator[](size_t i) const { return data()[i]; }
 
  private:
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
-  };
-  std::unique_ptr<T, Free> data_;
+  static_assert(kAlignment <= Blob::kAlignment && std::is_trivial_v<T>);
+  Buffer memory_;
   size_t size_ = 0;
 };
 

@@ -53,6 +53,7 @@ class Extremes {
 };
 
 Result<std::unique_ptr<Executor>> executor_of(const Graph& graph, const ExecutorOptions& options) {
+  EC_CHECK_OK(check_run_work(graph));
   std::vector<TensorType> types;
   for (const Tensor* input : graph.inputs()) types.emplace_back(input->dtype(), *input->shape());
   return Executor::create(graph, types, options, std::make_shared<kernels::ThreadPool>(1));
