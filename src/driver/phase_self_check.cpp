@@ -19,16 +19,28 @@ std::optional<Error> fault_of_values(const Graph& graph) {
   return std::nullopt;
 }
 
+// What was written need not compute more constants than the check may take.
+Result<std::vector<std::unique_ptr<Graph>>> read_back(const Compilation& c,
+                                                      const CompiledModel& model, size_t most) {
+  BudgetLimits limits;
+  limits.computed = most;
+  Budget budget(limits);
+  const BudgetScope scope(budget);
+  return c.target()->read_back(model.job(c), *model.placed, *model.emitted);
+}
+
 Status check_model(const Compilation& c, CompiledModel& model) {
   const std::string file = model.report.output.string();
-  auto graphs = c.target()->read_back(model.job(c), *model.placed, *model.emitted);
+  const BudgetLimits limits =
+      self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph)));
+  auto graphs = read_back(c, model, limits.memory);
   if (!graphs) {
     if (std::optional<Error> fault = fault_of_values(*model.graph)) return std::move(*fault);
     return self_check_failed("the written file cannot be read back: " + graphs.error().message())
         .file(file);
   }
   model.read_back = std::move(*graphs);
-  Budget budget(self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph))));
+  Budget budget(limits);
   const BudgetScope scope(budget);
   const Graph* written = c.target()->written_graph(*model.placed);
   Result<SelfCheck> check =

@@ -1,7 +1,10 @@
 #include "frontend/frontend.h"
 
+#include <algorithm>
+
 #include "frontend/load_weights.h"
 #include "ops/border.h"
+#include "support/budget.h"
 
 namespace ec {
 
@@ -18,6 +21,20 @@ Status refuse_part(const ImportOptions& options) {
           "TensorFlow graphs");
 }
 
+namespace {
+
+// Constants that a model of this many bytes may have computed while it is read. Weights of 4 bits
+// become floats in three steps, eight times as large each.
+BudgetLimits import_limits(int64_t bytes) {
+  constexpr size_t kBase = size_t{40} << 20, kPerByte = 32;
+  const auto size = static_cast<size_t>(std::max<int64_t>(0, bytes));
+  BudgetLimits limits;
+  limits.computed = size > (SIZE_MAX - kBase) / kPerByte ? 0 : kBase + kPerByte * size;
+  return limits;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
                                                 const ImportOptions& options,
                                                 DiagnosticSink& sink) const {
@@ -26,6 +43,8 @@ Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
       sink.report(std::move(refused).error().file(source.name()));
       return sink.first_error();
     }
+  Budget budget(import_limits(source.size_bytes()));
+  const BudgetScope scope(budget);
   DiagnosticSink problems;
   Result<std::unique_ptr<Graph>> read = this->read(source, options, problems);
   // To a reader, a part of a file that could not be read looks like a damaged one.

@@ -4,38 +4,18 @@
 #include <numeric>
 #include <set>
 
-#include "ops/kernel.h"
+#include "frontend/computed_constants.h"
 
 namespace ec {
 namespace {
 
-// Operands up to this size are computed with while importing: sizes, masks, positions.
-constexpr size_t kMaxFoldBytes = 16 << 10;
 // Weights that are computed from others: those of one layer.
 constexpr size_t kMaxWeightBytes = size_t{1} << 31;
 
 // Constants with the values of the operation's results, or nothing when they are not known.
-std::optional<Tensors> folded(Graph& graph, Operation* op, size_t max_bytes) {
-  if (op->inputs().empty() || op->def().traits.random || op->kind() == OpKind::Dequantize ||
-      !op->bodies().empty())
-    return std::nullopt;
-  size_t bytes = 0;
-  for (const Tensor* input : op->inputs()) {
-    if (input == nullptr) continue;
-    if (!input->is_constant()) return std::nullopt;
-    bytes += input->raw_data().size();
-  }
-  if (bytes > max_bytes) return std::nullopt;
-  std::vector<Value> values(op->inputs().size());
-  std::vector<const Value*> operands(values.size(), nullptr);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Tensor* input = op->input(i);
-    if (input == nullptr) continue;
-    values[i] = Value(input->dtype(), input->shape()->sizes(), input->data());
-    operands[i] = &values[i];
-  }
-  auto results = evaluate(*op, operands, max_bytes);
-  if (!results.ok()) return std::nullopt;
+std::optional<Tensors> folded(Graph& graph, const Operation& op, size_t max_bytes) {
+  auto results = computed_results(op, max_bytes);
+  if (!results) return std::nullopt;
   Tensors constants;
   for (Value& value : *results)
     constants.push_back(graph.add_constant("", value.type(), std::move(value.data)));
@@ -143,7 +123,7 @@ Tensors GraphBuilder::add_folding(OpKind kind, Tensors inputs, Attrs attrs, size
     remember(std::move(op).error());
     return Tensors(num_outputs, nothing());
   }
-  if (auto constants = folded(graph(), *op, limit)) {
+  if (auto constants = folded(graph(), **op, limit)) {
     graph().erase(*op);
     return std::move(*constants);
   }

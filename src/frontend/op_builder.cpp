@@ -3,42 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/computed_constants.h"
 #include "frontend/turned_weights.h"
-#include "ops/kernel.h"
+#include "ops/op_def.h"
 
 namespace ec {
 namespace {
-
-// Sizes, axes, windows, filter banks. Larger constants are left to the passes, which have a budget.
-constexpr size_t kMaxFoldBytes = 16 << 10;
-
-bool all_constants(const Operation& op, size_t max_bytes) {
-  size_t bytes = 0;
-  for (const Tensor* input : op.inputs()) {
-    if (input == nullptr) continue;
-    if (!input->is_constant()) return false;
-    bytes += input->raw_data().size();
-  }
-  return bytes <= max_bytes;
-}
-
-// Constants with the values of the operation's results, or nothing when they are not known.
-std::optional<std::vector<Value>> values_of(const Operation& op, size_t max_bytes) {
-  if (op.inputs().empty() || op.def().traits.random || !op.bodies().empty() ||
-      op.kind() == OpKind::Dequantize || !all_constants(op, max_bytes))
-    return std::nullopt;
-  std::vector<Value> values(op.inputs().size());
-  std::vector<const Value*> operands(values.size(), nullptr);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Tensor* input = op.input(i);
-    if (input == nullptr) continue;
-    values[i] = Value(input->dtype(), input->shape()->sizes(), input->data());
-    operands[i] = &values[i];
-  }
-  auto results = evaluate(op, operands, max_bytes);
-  if (!results.ok()) return std::nullopt;
-  return std::move(*results);
-}
 
 // A constant of any size that only gets another shape: the same bytes.
 bool reshapes_constant(const Operation& op) {
@@ -78,7 +48,7 @@ Result<std::vector<Tensor*>> OpBuilder::add_many(OpKind kind, std::vector<Tensor
   if (reshapes_constant(*op)) {
     const Tensor* x = op->input(0);
     constants.push_back(graph_.add_constant("", op->output()->type(), x->raw_data()));
-  } else if (auto values = values_of(*op, kMaxFoldBytes)) {
+  } else if (auto values = computed_results(*op, kMaxFoldBytes)) {
     for (Value& value : *values)
       constants.push_back(graph_.add_constant("", value.type(), std::move(value.data)));
   } else if (num_outputs == 1 && op->bodies().empty() && has_known_elements(*op->output())) {
@@ -166,7 +136,7 @@ Result<Tensor*> OpBuilder::turned(Tensor* x, const std::vector<int64_t>& perm) {
 Tensor* OpBuilder::computed(Tensor* x) {
   Operation* op = x->producer();
   if (op == nullptr || op->outputs().size() != 1) return x;
-  auto values = values_of(*op, size_t{1} << 40);
+  auto values = computed_results(*op, size_t{1} << 40);
   if (!values) return x;
   return graph_.add_constant("", values->front().type(), std::move(values->front().data));
 }

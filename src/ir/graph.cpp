@@ -10,6 +10,22 @@
 #include "support/utf8.h"
 
 namespace ec {
+namespace {
+
+// Kernels know two truth values; in files every other byte means true as well.
+Blob zeros_and_ones(Blob data) {
+  (void)read_deferred(data);  // what cannot be read is told when the weights are needed
+  const auto other = [](std::byte value) { return value > std::byte{1}; };
+  if (std::ranges::none_of(data.bytes(), other)) return data;
+  Buffer buffer = Buffer::allocate(data.size());
+  if (!buffer.ok()) return data;
+  std::ranges::transform(data.bytes(), buffer.data(), [](std::byte value) {
+    return value == std::byte{0} ? std::byte{0} : std::byte{1};
+  });
+  return std::move(buffer).to_blob();
+}
+
+}  // namespace
 
 void Location::merge(const Location& other) {
   // A merge beyond this keeps the first names: a hundred thousand equal operations that become one
@@ -70,7 +86,7 @@ Tensor* Graph::add_constant(std::string name, TensorType type, Blob data) {
   const bool named = !name.empty();
   Tensor* tensor = new_tensor(std::move(name), std::move(type), named);
   tensor->is_constant_ = true;
-  tensor->data_ = std::move(data);
+  tensor->data_ = tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
   return tensor;
 }
 
@@ -244,7 +260,7 @@ void Graph::set_kind(Operation* op, OpKind kind, Attrs attrs) {
 void Graph::set_constant_data(Tensor* tensor, TensorType type, Blob data) {
   assert(tensor->is_constant_);
   tensor->type_ = std::move(type);
-  tensor->data_ = std::move(data);
+  tensor->data_ = tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
 }
 
 void Graph::rename(Tensor* tensor, std::string name) {

@@ -31,12 +31,18 @@ Result<bool> merge_transposes(Rewriter& rewriter, Operation* op) {
   return true;
 }
 
+int64_t open_sizes(const Shape& shape) {
+  return std::ranges::count_if(shape.dims(), [](const Dim& dim) { return !dim.is_static(); });
+}
+
 // Only dimensions of size 1 move: the same bytes under another shape.
 Result<bool> transpose_to_reshape(Rewriter& rewriter, Operation* op) {
   const auto& shape = op->input(0)->shape();
   const auto perm = perm_of(op);
   if (!shape || !perm || !op->output()->shape() || !keeps_order(*shape, *perm)) return false;
   if (has_quant(op)) return false;
+  // Of two open sizes one would be copied and one computed; where the first is 0, no size follows.
+  if (open_sizes(*shape) > 1) return false;
   EC_TRY(Tensor * result, add_reshape(rewriter, op->input(0), *op->output()->shape(), {op}));
   if (result == nullptr) return false;
   rewriter.replace(op, result);

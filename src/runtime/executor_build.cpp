@@ -328,11 +328,16 @@ class Builder {
     return place(plan_memory(items));
   }
 
-  // Inputs and results, which the caller holds.
-  size_t interface_bytes() const {
+  // Inputs and results, which the caller holds. Results that share their memory become copies.
+  size_t interface_bytes() {
     size_t bytes = 0;
     for (const TensorState& state : p_.tensors)
-      if (state.storage == Storage::Input || state.storage == Storage::Output) bytes += state.bytes;
+      if (state.storage == Storage::Input) bytes += state.bytes;
+    for (const uint32_t id : p_.outputs) {
+      const Storage storage = p_.tensors[aliases_.root(id)].storage;
+      const bool shared = storage == Storage::Constant || storage == Storage::Dynamic;
+      if (!shared) bytes += std::min(p_.tensors[id].bytes, SIZE_MAX - bytes);
+    }
     return bytes;
   }
 

@@ -91,6 +91,15 @@ void Budget::allow_more_folding(uint64_t operations) noexcept {
   more_folding_.fetch_add(operations, std::memory_order_relaxed);
 }
 
+bool Budget::may_compute(size_t bytes) noexcept {
+  const size_t before = computed_.load(std::memory_order_relaxed);
+  if (limits_.computed > 0 && (before > limits_.computed || bytes > limits_.computed - before))
+    return false;
+  if (parent_ != nullptr && !parent_->may_compute(bytes)) return false;
+  computed_.fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
 bool Budget::has_room(size_t bytes) const noexcept {
   const size_t held = held_.load(std::memory_order_relaxed);
   const bool fits =

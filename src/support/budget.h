@@ -24,6 +24,7 @@ struct BudgetLimits {
   uint64_t work = 0;       // operations, estimated
   uint64_t fold_work = 0;  // operations for constants that are computed before the run
   size_t memory = 0;       // bytes of tensors that runs hold
+  size_t computed = 0;     // bytes of constants that reading a model computes
   // The options that raise the limits, for messages.
   const char* work_option = nullptr;
   const char* memory_option = nullptr;
@@ -69,6 +70,10 @@ class Budget {
   // A large model's own constants justify more.
   void allow_more_folding(uint64_t operations) noexcept;
 
+  // Counts bytes of constants that reading a model is about to compute. False where they are too
+  // many: the operation stays, nothing is counted and nothing stops.
+  bool may_compute(size_t bytes) noexcept;
+
   // Counts bytes that are held from now on. False where they are too many: the job has to stop.
   bool take(size_t bytes) noexcept;
   void give_back(size_t bytes) noexcept;
@@ -99,7 +104,7 @@ class Budget {
   const void* owner_ = nullptr;            // the thread that may ask interrupted_
   std::atomic<Stop> reason_{Stop::No};
   std::atomic<uint64_t> spent_{0}, folded_{0}, more_folding_{0};
-  std::atomic<size_t> held_{0};
+  std::atomic<size_t> held_{0}, computed_{0};
 };
 
 // While it lives, the thread carries the budget. Null: the thread carries none.

@@ -281,6 +281,17 @@ TEST(Clone, IsEqualAndIndependent) {
   EXPECT_NE(graph->find_tensor("x"), nullptr);
 }
 
+TEST(Graph, ConstantTruthValuesAreZerosAndOnes) {
+  Graph graph("g");
+  const std::array<uint8_t, 4> bytes = {0, 1, 2, 255};
+  const Blob data = Blob::copy_of(std::as_bytes(std::span(bytes)));
+  Tensor* c = graph.add_constant("c", TensorType(DType::Bool, Shape{4}), data);
+  const std::array<uint8_t, 4> wanted = {0, 1, 1, 1};
+  EXPECT_EQ(c->data(), Blob::copy_of(std::as_bytes(std::span(wanted))));
+  graph.set_constant_data(c, TensorType(DType::Bool, Shape{4}), data);
+  EXPECT_EQ(c->data(), Blob::copy_of(std::as_bytes(std::span(wanted))));
+}
+
 TEST(Clone, SharesConstantBytes) {
   Graph graph;
   const std::vector<float> values(1000, 1.5f);

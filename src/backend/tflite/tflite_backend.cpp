@@ -22,7 +22,8 @@ constexpr OptionDef kOptions[] = {
          "text for the description field of the file (default: the model's own, where it has one)",
      .verbs = VerbSet(Verb::Compile, Verb::Check)},
 };
-constexpr const PassInfo* kPasses[] = {&passes::kLegaliseTflitePass, &passes::kRealWeightsPass};
+constexpr const PassInfo* kPasses[] = {&passes::kLegaliseTflitePass, &passes::kKeepHeightOnePass,
+                                         &passes::kRealWeightsPass};
 
 constexpr NamedPipeline kPipelines[] = {
     {kToTflite, "From the optimised graph to TFLite's form; images come and go channels last.",
@@ -30,9 +31,9 @@ constexpr NamedPipeline kPipelines[] = {
      // First of all: weights have to be constants for the layout.
      "real-weights,layout{to=nhwc,io=free},canonicalise,"
      // After the layout: most forms are those of images with channels last.
-     "legalise-tflite," EC_AFTER_LEGALISING},
+     "legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
     {kToTfliteKeepIo, "The same with inputs and outputs in the source's order of dimensions.",
-     "real-weights,layout{to=nhwc},canonicalise,legalise-tflite," EC_AFTER_LEGALISING},
+     "real-weights,layout{to=nhwc},canonicalise,legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
     {"tflite", "What TFLite files are written from; image inputs and outputs channels last.",
      "optimize,to-tflite"},
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",

@@ -15,9 +15,6 @@ Status blocks(OpContext& ctx) {
   A attrs;
   attrs.block = ctx.attr_int("block_size");
   EC_TRY(attrs.layout, layout_of(ctx, 2));
-  const int64_t block = attrs.block;
-  if (block < 1 || block > (1 << 15))
-    return ctx.fail(Code::BadAttribute, "the block size is " + std::to_string(block));
   return ctx.finish(kKind, {ctx.in(0)}, attrs);
 }
 

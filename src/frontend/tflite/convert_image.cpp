@@ -41,9 +41,6 @@ Status blocks(OpContext& ctx) {
   A attrs;
   attrs.block = ctx.options<Options>().block_size();
   attrs.layout = Layout::ChannelsLast;
-  const int64_t block = attrs.block;
-  if (block < 1 || block > (1 << 15))
-    return ctx.fail(Code::BadAttribute, "the block size is " + std::to_string(attrs.block));
   return ctx.finish(kKind, {ctx.in(0)}, attrs);
 }
 

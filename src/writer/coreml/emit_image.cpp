@@ -43,6 +43,7 @@ std::optional<ConstView> view_of(const Tensor* tensor, std::vector<int64_t>& sha
 std::optional<std::vector<ResizeAxis>> axes_of(const Operation& op) {
   const Tensor *x = op.input(0), *y = op.output();
   if (!x->type().is_static() || !y->type().is_static()) return std::nullopt;
+  if (x->shape()->num_elements() == 0) return std::nullopt;  // no pixel to take
   for (size_t i = 1; i < op.inputs().size(); ++i)
     if (op.input(i) != nullptr && !op.input(i)->is_constant()) return std::nullopt;
   std::vector<int64_t> shapes[3];

@@ -260,6 +260,7 @@ Offset<SignatureDef> FileBuilder::encode_signature() {
 
 Blob FileBuilder::finish() {
   put_in_order();
+  fbb_.reserve(size_bound());
   // What is added first stands last in the file: weights behind everything else.
   std::vector<Offset<Buffer>> buffers(buffers_.size());
   for (size_t i = buffers.size(); i-- > 1;) buffers[i] = encode_buffer(buffers_[i]);

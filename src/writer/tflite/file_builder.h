@@ -13,6 +13,7 @@
 #include "ir/type.h"
 #include "support/blob.h"
 #include "support/result.h"
+#include "writer/tflite/file_memory.h"
 
 namespace ec::tflite {
 
@@ -96,7 +97,7 @@ class FileBuilder {
   flatbuffers::Offset<SignatureDef> encode_signature();
   flatbuffers::Offset<Buffer> encode_buffer(const Blob& bytes);
 
-  flatbuffers::FlatBufferBuilder fbb_;
+  FileMemory fbb_;
   std::vector<Blob> buffers_;
   std::unordered_multimap<size_t, uint32_t> by_hash_;  // looked up, never iterated
   uint64_t constant_bytes_ = 0;

@@ -147,6 +147,45 @@ TEST(LegaliseTflite, OneDimensionIsAnImageOfHeightOne) {
                "legalise-tflite,canonicalise", "reshape pad conv reshape");
 }
 
+constexpr std::string_view kImages = "legalise-tflite,keep-height-one,canonicalise";
+
+TEST(KeepHeightOne, LinesBetweenConvolutionsStayImages) {
+  expect_kinds(R"(graph @g(%x: f32[2,9,3]) -> (y = %y) {
+    %w = const f32[3,1,3] splat(1) %s = const f32[3] splat(2) %line = const f32[1,9,1] splat(3)
+    %a = conv(%x, %w) {layout=nhwc} %r = relu(%a) %m = mul(%r, %s) %n = add(%m, %line)
+    %b = conv(%n, %w) {layout=nhwc} %c = add(%b, %a) %d = concat(%c, %x) {axis=-1}
+    %v = const f32[3,1,6] splat(1) %y = conv(%d, %v) {layout=nhwc}
+  })",
+               kImages, "reshape conv relu mul add conv add concat conv reshape");
+}
+
+TEST(KeepHeightOne, OpenSizesStayOpen) {
+  expect_kinds(R"(graph @g(%x: f32[n,l,3]) -> (y = %y) {
+    %w = const f32[3,1,3] splat(1) %a = conv(%x, %w) {layout=nhwc} %r = relu(%a)
+    %y = conv(%r, %w) {layout=nhwc}
+  })",
+               kImages, "unsqueeze conv relu conv squeeze");
+}
+
+TEST(KeepHeightOne, AnActivationBecomesPartOfItsConvolution) {
+  expect_kinds(R"(graph @g(%x: f32[2,9,3]) -> (y = %y) {
+    %w = const f32[3,1,3] splat(1) %a = conv(%x, %w) {layout=nhwc} %y = relu(%a)
+  })",
+               kImages, "reshape conv relu reshape");
+}
+
+TEST(KeepHeightOne, NothingMovesWhereThatSavesNothing) {
+  expect_kinds(R"(graph @g(%x: f32[2,9,3], %z: f32[2,9,3]) -> (y = %y, a = %a) {
+    %w = const f32[3,1,3] splat(1) %a = conv(%x, %w) {layout=nhwc} %y = add(%a, %z)
+  })",
+               kImages, "reshape conv reshape add");
+  expect_kinds(R"(graph @g(%x: f32[2,9,3]) -> (y = %y) {
+    %w = const f32[3,1,3] splat(1) %a = conv(%x, %w) {layout=nhwc} %s = softmax(%a) {axis=1}
+    %y = conv(%s, %w) {layout=nhwc}
+  })",
+               kImages, "reshape conv reshape softmax reshape conv reshape");
+}
+
 TEST(LegaliseTflite, TransposedConvolutions) {
   for (const std::string_view attrs :
        {"strides=[2,2]", "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]",

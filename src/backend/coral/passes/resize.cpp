@@ -23,7 +23,7 @@ std::vector<int64_t> small_factors(int64_t n) {
 
 // How often each pixel is repeated along a dimension; nothing when it is not just repeated.
 std::optional<int64_t> repeated(const ResizeAttrs& attrs, int64_t in, int64_t out) {
-  if (out % in != 0) return std::nullopt;
+  if (in < 1 || out % in != 0) return std::nullopt;
   ResizeAxis axis;
   axis.input = in;
   axis.output = out;

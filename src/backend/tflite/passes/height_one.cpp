@@ -1,7 +1,8 @@
 // Convolutions and pools over one spatial dimension: images of height 1.
+#include "backend/tflite/passes/height_one.h"
+
 #include "backend/tflite/passes/rules.h"
 #include "backend/tflite/passes/windows.h"
-#include "passes/replacement.h"
 
 namespace ec::passes {
 namespace {
@@ -13,26 +14,6 @@ void insert_front(std::vector<int64_t>& values, int64_t value) {
 // pads of one dimension [begin, end] to two [0, begin, 0, end]
 void widen_pads(std::vector<int64_t>& pads) {
   if (pads.size() == 2) pads = {0, pads[0], 0, pads[1]};
-}
-
-Shape with_height(const Shape& shape) {
-  std::vector<Dim> dims(shape.begin(), shape.end());
-  dims.insert(dims.begin() + 1, Dim(1));
-  return Shape(std::move(dims));
-}
-
-Tensor* raised(Replacement& p, Tensor* x) {
-  if (x->is_constant()) {
-    Result<Tensor*> folded = p.rewriter().add_folded(
-        OpKind::Reshape, {x, p.ints(with_height(*x->shape()).sizes())}, ReshapeAttrs{});
-    if (folded.ok()) {
-      auto quant = x->type().quant;
-      if (quant && quant->axis > 0) ++quant->axis;
-      if (quant) p.rewriter().graph().set_quant(*folded, quant);
-      return *folded;
-    }
-  }
-  return p.reshape(x, with_height(*x->shape()));
 }
 
 template <class A>
@@ -59,7 +40,7 @@ Result<bool> raise_rank(Rewriter& r, Operation* op) {
   Attrs attrs = op->attrs();
   raise_attrs(attrs.edit<A>());
   Tensor* y = p.op(op->kind(), std::move(inputs), std::move(attrs));
-  return p.replace(p.reshape(y, *op->output()->shape()));
+  return p.replace(lowered(p, y, *op->output()->shape()));
 }
 
 constexpr RewriteRule kRules[] = {
@@ -70,6 +51,33 @@ constexpr RewriteRule kRules[] = {
 };
 
 }  // namespace
+
+Shape with_height(const Shape& line) {
+  std::vector<Dim> dims(line.begin(), line.end());
+  dims.insert(dims.begin() + 1, Dim(1));
+  return Shape(std::move(dims));
+}
+
+Tensor* raised(Replacement& p, Tensor* line) {
+  if (line->is_constant()) {
+    Result<Tensor*> folded = p.rewriter().add_folded(
+        OpKind::Reshape, {line, p.ints(with_height(*line->shape()).sizes())}, ReshapeAttrs{});
+    if (folded.ok()) {
+      auto quant = line->type().quant;
+      if (quant && quant->axis > 0) ++quant->axis;
+      if (quant) p.rewriter().graph().set_quant(*folded, quant);
+      return *folded;
+    }
+  }
+  // A reshape can state one open size.
+  if (!line->shape()->is_static()) return p.op(OpKind::Unsqueeze, {line, p.rewriter().ints({1})});
+  return p.reshape(line, with_height(*line->shape()));
+}
+
+Tensor* lowered(Replacement& p, Tensor* image, const Shape& line) {
+  if (!line.is_static() && p.ok()) return p.op(OpKind::Squeeze, {image, p.rewriter().ints({1})});
+  return p.reshape(image, line);
+}
 
 const std::span<const RewriteRule> kTfliteHeightOne = kRules;
 

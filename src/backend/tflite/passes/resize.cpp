@@ -26,6 +26,7 @@ std::optional<ConstView> constant_view(const Tensor* tensor, std::vector<int64_t
 std::optional<Plan> plan_of(const Operation* op) {
   const auto in = static_shape(op->input(0)), out = static_shape(op->output());
   if (!in || !out || has_quant(op)) return std::nullopt;
+  if (op->input(0)->type().num_elements() == 0) return std::nullopt;  // no pixel to take
   std::vector<int64_t> shapes[3];
   std::optional<ConstView> views[3];
   for (size_t i = 0; i < 3; ++i) {

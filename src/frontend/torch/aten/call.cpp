@@ -5,44 +5,20 @@
 #include <numeric>
 #include <set>
 
+#include "frontend/computed_constants.h"
 #include "frontend/known_values.h"
 #include "frontend/torch/aten/promotion.h"
-#include "ops/kernel.h"
 
 namespace ec::torch {
 namespace {
 
-// Operands up to this size are computed with while importing: sizes, masks, positions.
-constexpr size_t kMaxFoldBytes = 16 << 10;
-
 // Weights that are computed from others: those of one layer.
 constexpr size_t kMaxWeightBytes = 1 << 30;
 
-bool all_constants(const Operation& op, size_t max_bytes) {
-  size_t bytes = 0;
-  for (const ec::Tensor* input : op.inputs()) {
-    if (input == nullptr) continue;
-    if (!input->is_constant()) return false;
-    bytes += input->raw_data().size();
-  }
-  return bytes <= max_bytes;
-}
-
 // Constants with the values of the operation's results, or nothing when they are not known.
-std::optional<Tensors> fold(ec::Graph& graph, Operation* op, size_t max_bytes) {
-  if (op->inputs().empty() || op->def().traits.random || !all_constants(*op, max_bytes) ||
-      op->kind() == OpKind::Dequantize || !op->bodies().empty())
-    return std::nullopt;
-  std::vector<Value> values(op->inputs().size());
-  std::vector<const Value*> operands(values.size(), nullptr);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const ec::Tensor* input = op->input(i);
-    if (input == nullptr) continue;
-    values[i] = Value(input->dtype(), input->shape()->sizes(), input->data());
-    operands[i] = &values[i];
-  }
-  auto results = evaluate(*op, operands, max_bytes);
-  if (!results.ok()) return std::nullopt;
+std::optional<Tensors> fold(ec::Graph& graph, const Operation& op, size_t max_bytes) {
+  auto results = computed_results(op, max_bytes);
+  if (!results) return std::nullopt;
   Tensors constants;
   for (Value& value : *results)
     constants.push_back(graph.add_constant("", value.type(), std::move(value.data)));
@@ -247,7 +223,7 @@ Result<Tensors> Call::add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t 
   spec.location = site_.location;
   spec.num_outputs = num_outputs;
   EC_TRY(Operation * op, graph().add(kind, std::move(inputs), std::move(spec)));
-  if (auto constants = fold(graph(), op, kMaxFoldBytes)) {
+  if (auto constants = fold(graph(), *op, kMaxFoldBytes)) {
     graph().erase(op);
     return std::move(*constants);
   }
@@ -257,7 +233,7 @@ Result<Tensors> Call::add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t 
 ec::Tensor* Call::computed(ec::Tensor* x) {
   Operation* op = x->producer();
   if (op == nullptr || op->outputs().size() != 1) return x;
-  const auto constants = fold(graph(), op, kMaxWeightBytes);
+  const auto constants = fold(graph(), *op, kMaxWeightBytes);
   return constants ? constants->front() : x;
 }
 
