@@ -1,8 +1,6 @@
 // fold-input and prepare: what has to happen before passes change the graph.
 #include "driver/phases.h"
 
-#include <fmt/format.h>
-
 #include "driver/quantize_request.h"
 #include "passes/widen_halves.h"
 #include "quantize/strategy/predict.h"
@@ -19,18 +17,6 @@ bool predicts_integers(const Compilation& c, const Graph& graph) {
   const quantize::TargetSpec* rules = c.target()->integer_rules();
   if (c.verb() != Verb::Check || c.options().is_given("quantize") || rules == nullptr) return false;
   return rules->integers_only && !quantize::has_quantized_tensors(graph);
-}
-
-// What ONNX Runtime and PyTorch call dynamic quantisation.
-void tell_run_time_rounding(const Compilation& c, size_t count) {
-  Diagnostic told(Code::KeptInFloat,
-                  fmt::format("{} layers round their inputs at run time; target '{}' gets float "
-                              "layers with the model's 8-bit weights",
-                              count, c.target()->name()));
-  told.severity = Severity::Remark;
-  told.hint =
-      "--quantize ptq with --calibration-data gives integers; --quantize none gives float weights";
-  c.sink().report(std::move(told));
 }
 
 }  // namespace
@@ -69,7 +55,8 @@ Status prepare(Compilation& compilation) {
     if (rounded_at_run_time > 0 && !compilation.options().is_given("quantize") &&
         model.strategy == nullptr && rules->describe_weights != nullptr) {
       EC_TRY(model.strategy, compilation.registry().find_strategy("dynamic"));
-      tell_run_time_rounding(compilation, rounded_at_run_time);
+      compilation.sink().report(
+          quantize::run_time_rounding_remark(rounded_at_run_time, compilation.target()->name()));
     }
     if (model.strategy == nullptr && predicts_integers(compilation, *model.graph))
       model.strategy = &quantize::predicted_integers();

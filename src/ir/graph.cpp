@@ -86,7 +86,8 @@ Tensor* Graph::add_constant(std::string name, TensorType type, Blob data) {
   const bool named = !name.empty();
   Tensor* tensor = new_tensor(std::move(name), std::move(type), named);
   tensor->is_constant_ = true;
-  tensor->data_ = tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
+  tensor->data_ =
+      tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
   return tensor;
 }
 
@@ -260,7 +261,8 @@ void Graph::set_kind(Operation* op, OpKind kind, Attrs attrs) {
 void Graph::set_constant_data(Tensor* tensor, TensorType type, Blob data) {
   assert(tensor->is_constant_);
   tensor->type_ = std::move(type);
-  tensor->data_ = tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
+  tensor->data_ =
+      tensor->dtype() == DType::Bool ? zeros_and_ones(std::move(data)) : std::move(data);
 }
 
 void Graph::rename(Tensor* tensor, std::string name) {

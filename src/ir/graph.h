@@ -247,5 +247,8 @@ class Graph {
 
 // All faults of a graph and its bodies; empty when it is sound.
 std::vector<Diagnostic> verify(const Graph& graph);
+// A value that an operation cannot take, or that fits no shape, and that only the folding of
+// constants computed: a fault of the model, which inference saw before the value was known.
+std::optional<Error> fault_of_values(const Graph& graph);
 
 }  // namespace ec

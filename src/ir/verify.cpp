@@ -210,4 +210,11 @@ class Verifier {
 
 std::vector<Diagnostic> verify(const Graph& graph) { return Verifier(graph).run(); }
 
+std::optional<Error> fault_of_values(const Graph& graph) {
+  for (Diagnostic& fault : verify(graph))
+    if (fault.code == Code::BadValue || fault.code == Code::ShapeMismatch)
+      return Error(std::move(fault));
+  return std::nullopt;
+}
+
 }  // namespace ec

@@ -76,9 +76,9 @@ class Executor {
   std::unique_ptr<Program> program_;
 };
 
-// An error where one run of the graph takes far more work than the thread's budget has left: packing
-// the weights of a large network, only to stop at its first layer, takes time and memory. A rough
-// count from below: work that no run can do without, a quarter of it.
+// An error where one run of the graph takes far more work than the thread's budget has left:
+// packing the weights of a large network, only to stop at its first layer, takes time and memory. A
+// rough count from below: work that no run can do without, a quarter of it.
 Status check_run_work(const Graph& graph);
 
 // Runs a graph with any input shapes: keeps an executor per distinct set of input types.

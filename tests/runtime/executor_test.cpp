@@ -7,6 +7,7 @@
 
 #include "ir/text.h"
 #include "ops/kernel.h"
+#include "support/budget.h"
 
 namespace ec {
 namespace {
@@ -128,6 +129,19 @@ TEST(Executor, OutputsThatAreInputsConstantsOrRepeated) {
   ASSERT_TRUE(got.ok());
   ASSERT_EQ(got->size(), 5U);
   for (size_t i = 0; i < 5; ++i) expect_near((*got)[i], (*want)[i]);
+}
+
+TEST(Executor, ResultsThatShareMemoryCountEach) {
+  Graph graph("shared");
+  Tensor* x = graph.add_input("x", f32({1000}));
+  Tensor* y = add(graph, OpKind::Neg, {x});
+  for (int i = 0; i < 100; ++i) graph.add_output("y" + std::to_string(i), y);
+  const Value in = random_value(f32({1000}), 5);
+  Budget budget({.memory = 300'000});
+  const BudgetScope scope(budget);
+  const auto got = run(graph, {in});
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code(), Code::OutOfMemory);
 }
 
 TEST(Executor, ConstantReshapedByAnOperand) {

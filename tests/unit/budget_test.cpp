@@ -127,6 +127,19 @@ TEST(Budget, AnInterruptIsAskedForByItsOwnThread) {
   EXPECT_EQ(budget.reason(), Budget::Stop::Cancelled);
 }
 
+TEST(Budget, ConstantsThatReadingComputesAreBounded) {
+  Budget outer({.computed = 1000});
+  const BudgetScope around(outer);
+  Budget inner({.computed = 800});
+  EXPECT_TRUE(inner.may_compute(500));
+  EXPECT_FALSE(inner.may_compute(301));  // counted here
+  EXPECT_TRUE(inner.may_compute(300));
+  Budget other;
+  EXPECT_FALSE(other.may_compute(201));  // counted around
+  EXPECT_TRUE(other.may_compute(200));
+  EXPECT_FALSE(other.stopped());
+}
+
 TEST(CancelScope, ATokenStopsTheThreadsThatHoldIt) {
   const CancelToken token;
   const CancelScope outer(token);

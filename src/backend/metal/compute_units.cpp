@@ -76,6 +76,7 @@ Verdict by_kind(const Operation& op) {
     case OpKind::ArgMax:
     case OpKind::ArgMin: {
       const Tensor* x = op.input(0);
+      if (!x->shape()) return {};  // what a custom operation gives
       const auto axis = op.attrs_as<ArgReduceAttrs>().axis;
       const auto rank = static_cast<int64_t>(x->shape()->rank());
       const Dim size = (*x->shape())[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
@@ -90,6 +91,7 @@ Verdict by_kind(const Operation& op) {
     case OpKind::LpPool:
       return by_window<LpPoolAttrs>(op);
     case OpKind::Conv: {
+      if (!op.input(0)->shape() || !op.input(1)->type().is_static()) return {};
       if (op.input(0)->shape()->rank() > 4)
         return not_engine("convolutions over three dimensions have no path on the Neural Engine");
       const std::vector<int64_t> filter = op.input(1)->shape()->sizes();

@@ -23,7 +23,7 @@ constexpr OptionDef kOptions[] = {
      .verbs = VerbSet(Verb::Compile, Verb::Check)},
 };
 constexpr const PassInfo* kPasses[] = {&passes::kLegaliseTflitePass, &passes::kKeepHeightOnePass,
-                                         &passes::kRealWeightsPass};
+                                       &passes::kRealWeightsPass};
 
 constexpr NamedPipeline kPipelines[] = {
     {kToTflite, "From the optimised graph to TFLite's form; images come and go channels last.",
@@ -33,7 +33,8 @@ constexpr NamedPipeline kPipelines[] = {
      // After the layout: most forms are those of images with channels last.
      "legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
     {kToTfliteKeepIo, "The same with inputs and outputs in the source's order of dimensions.",
-     "real-weights,layout{to=nhwc},canonicalise,legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
+     "real-weights,layout{to=nhwc},canonicalise,legalise-tflite,keep-height-"
+     "one," EC_AFTER_LEGALISING},
     {"tflite", "What TFLite files are written from; image inputs and outputs channels last.",
      "optimize,to-tflite"},
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",

@@ -1,5 +1,7 @@
 #include "quantize/strategy/run_time_rounding.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -180,6 +182,17 @@ Result<size_t> drop_run_time_rounding(Graph& graph) {
     }
   }
   return dropped;
+}
+
+Diagnostic run_time_rounding_remark(size_t layers, std::string_view target) {
+  Diagnostic told(Code::KeptInFloat,
+                  fmt::format("{} layers round their inputs at run time; target '{}' gets float "
+                              "layers with the model's 8-bit weights",
+                              layers, target));
+  told.severity = Severity::Remark;
+  told.hint =
+      "--quantize ptq with --calibration-data gives integers; --quantize none gives float weights";
+  return told;
 }
 
 }  // namespace ec::quantize

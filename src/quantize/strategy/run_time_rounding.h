@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "ir/graph.h"
+#include "support/diagnostic.h"
 #include "support/result.h"
 
 namespace ec::quantize {
@@ -13,5 +15,8 @@ namespace ec::quantize {
 // what the stored integers stand for, inputs are read as they are before they are rounded. Results
 // move by less than the rounding did. Gives the number of inputs that are no longer rounded.
 Result<size_t> drop_run_time_rounding(Graph& graph);
+
+// What a user is told of so many layers.
+Diagnostic run_time_rounding_remark(size_t layers, std::string_view target);
 
 }  // namespace ec::quantize

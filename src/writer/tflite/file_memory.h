@@ -2,10 +2,11 @@
 // doubles its memory page by page spends more time on that than on its content.
 #pragma once
 
+#include <flatbuffers/flatbuffers.h>
+
 #include <new>
 #include <unordered_map>
 
-#include "flatbuffers/flatbuffers.h"
 #include "support/blob.h"
 
 namespace ec::tflite {

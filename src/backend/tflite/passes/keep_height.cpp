@@ -123,7 +123,8 @@ class KeepHeightOnePass : public Pass {
 
 const PassInfo kKeepHeightOnePass{
     .name = "keep-height-one",
-    .summary = "Keeps lines between one-dimensional convolutions in the form of images of height 1.",
+    .summary =
+        "Keeps lines between one-dimensional convolutions in the form of images of height 1.",
     .details =
         "TFLite's convolutions and pools have two spatial dimensions, so those over one are images "
         "of height 1 between two reshapes. Element-wise operations and concatenations between "

@@ -141,6 +141,7 @@ Result<bool> expand_stft(Rewriter& r, Operation* op) {
   if (size == nullptr && window != nullptr && static_shape(window))
     length = static_cast<double>((*static_shape(window))[0]);
   if (!length || *length < 1 || *length > kMaxLength) return false;
+  if (*step < 1 || *step > INT32_MAX) return false;
   const auto n = static_cast<int64_t>(*length);
   const int64_t frames = (*out)[1], bins = (*out)[2];
   if (!fits_table(frames, n)) return false;
