@@ -33,8 +33,8 @@ constexpr NamedPipeline kPipelines[] = {
      // After the layout: most forms are those of images with channels last.
      "legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
     {kToTfliteKeepIo, "The same with inputs and outputs in the source's order of dimensions.",
-     "real-weights,layout{to=nhwc},canonicalise,legalise-tflite,keep-height-"
-     "one," EC_AFTER_LEGALISING},
+     "real-weights,layout{to=nhwc},canonicalise,"
+     "legalise-tflite,keep-height-one," EC_AFTER_LEGALISING},
     {"tflite", "What TFLite files are written from; image inputs and outputs channels last.",
      "optimize,to-tflite"},
     {"tflite-keep-io", "The same with inputs and outputs in the source's order of dimensions.",
