@@ -57,6 +57,11 @@ def operands(op) -> dict:
     return values
 
 
+def has_open_sizes(op) -> bool:
+    given = [v for var in op.inputs.values() if var is not None for v in (var if isinstance(var, (list, tuple)) else [var])]
+    return any(is_symbolic(size) for var in [*given, *op.outputs] for size in var.shape)
+
+
 def results_of(op, counts: Evaluation) -> list:
     if op.op_type.startswith("constexpr_"):
         found = op.materialized_val_inference()
@@ -68,11 +73,13 @@ def results_of(op, counts: Evaluation) -> list:
             found = None
         except Exception:  # an exclusive cumsum fails in coremltools itself
             if op.op_type not in REFERENCES:
-                # coremltools computes reshapes from declared sizes, also where only a run knows them.
-                if any(is_symbolic(size) for var in op.outputs for size in var.shape):
+                # coremltools computes reshapes and slices from declared sizes, also where only a run knows them.
+                if has_open_sizes(op):
                     raise NoEvaluation(f"{op.op_type} to sizes that only the run knows") from None
                 raise
             found = None
+    if found is not None and any(np.asarray(x).dtype == object for x in (found if isinstance(found, (tuple, list)) else [found])):
+        raise NoEvaluation(f"{op.op_type} of sizes that only the run knows")
     if found is not None:
         counts.own[op.op_type] += 1
         return list(found) if isinstance(found, (tuple, list)) else [found]

@@ -36,6 +36,9 @@ BOUND = {"fp32": 1e-4, "fp16": 5e-3}
 HALVES = {
     "test_softmax_large_number": "10,000 and 10,001 are one number", "test_softmax_large_number_expanded": "10,000 and 10,001 are one number",
     "test_logsoftmax_large_number": "10,000 and 10,001 are one number", "test_logsoftmax_large_number_expanded": "10,000 and 10,001 are one number",
+    "test_softmax_large_number_expanded_ver18": "10,000 and 10,001 are one number",
+    "test_logsoftmax_large_number_expanded_ver18": "10,000 and 10,001 are one number",
+    "test_ai_onnx_ml_tree_ensemble_set_membership": "numbers next to the thresholds that they are compared with",
     "test_tan": "near a pole", "test_reduce_prod_default_axes_keepdims_example": "a product of 479,001,600",
 }
 # A zero in sizes that are an input stands for a copied size, which programs have only where the ranks are equal.
@@ -57,6 +60,9 @@ def node_inputs(folder: pathlib.Path) -> list[np.ndarray]:
     from onnx import numpy_helper
 
     values = []
+    types = [value.type.tensor_type.elem_type for value in onnx.load(folder / "model.onnx").graph.input]
+    if onnx.TensorProto.BFLOAT16 in types:  # older suites keep their bits as integers
+        raise ValueError
     for i in range(len(list((folder / "test_data_set_0").glob("input_*.pb")))):
         proto = onnx.TensorProto()
         proto.ParseFromString((folder / "test_data_set_0" / f"input_{i}.pb").read_bytes())

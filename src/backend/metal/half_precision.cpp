@@ -25,6 +25,60 @@ bool is_single(const Tensor* tensor) {
 // Operands that say how to compute, in single precision whatever the values are.
 bool is_parameter(const Operation& op, size_t i) { return op.kind() == OpKind::Resize && i > 0; }
 
+// One tiny number is there to keep a divisor from zero.
+bool is_tiny(const Tensor* constant) {
+  const auto values = constant->values<float>();
+  return values.size() == 1 && values[0] != 0 && half_to_float(float_to_half(values[0])) == 0;
+}
+
+// Whether the value is kept from zero by such a number alone: it would be zero as a half.
+bool is_kept_from_zero(const Tensor* tensor) {
+  for (size_t i = 0; i < kLongestChain && is_single(tensor) && tensor->producer() != nullptr; ++i) {
+    const Operation& op = *tensor->producer();
+    switch (op.kind()) {
+      case OpKind::Max:
+      case OpKind::Clip:
+      case OpKind::Add:
+        return std::ranges::any_of(op.inputs(), [](const Tensor* input) {
+          return is_single(input) && input->is_constant() && is_tiny(input);
+        });
+      case OpKind::Expand:
+      case OpKind::Reshape:
+      case OpKind::Squeeze:
+      case OpKind::Unsqueeze:
+      case OpKind::Transpose:
+      case OpKind::Sqrt:
+        tensor = op.input(0);
+        break;
+      default:
+        return false;
+    }
+  }
+  return false;
+}
+
+bool is_inverse(const Operation* op) {
+  return op != nullptr && (op->kind() == OpKind::Reciprocal || op->kind() == OpKind::Rsqrt);
+}
+
+// What has no result for zero, and what is multiplied by an inverse, which would be infinite.
+const Tensor* divisor_of(const Operation& op) {
+  switch (op.kind()) {
+    case OpKind::Div:
+      return op.input(1);
+    case OpKind::Mul:
+      for (const Tensor* factor : op.inputs())
+        if (is_inverse(factor->producer())) return factor->producer()->input(0);
+      return nullptr;
+    case OpKind::Reciprocal:
+    case OpKind::Rsqrt:
+    case OpKind::Log:
+      return op.input(0);
+    default:
+      return nullptr;
+  }
+}
+
 // Why a constant cannot be one of half precision; empty: it can.
 std::string fault_of(const Tensor* constant) {
   const auto values = constant->values<float>();
@@ -33,8 +87,7 @@ std::string fault_of(const Tensor* constant) {
     if (size > kLargestHalf && size < kInfinite)
       return "a constant of " + std::to_string(value) + " is beyond half precision";
   }
-  // One tiny number is there to keep a divisor from zero.
-  if (values.size() == 1 && values[0] != 0 && half_to_float(float_to_half(values[0])) == 0)
+  if (is_tiny(constant))
     return "a constant of " + std::to_string(values[0]) + " is zero in half precision";
   return {};
 }
@@ -160,6 +213,8 @@ class HalfPrecision {
         break;
     }
     if (std::string fault = fault_of(op.attrs()); !fault.empty()) return fault;
+    if (const Tensor* divisor = divisor_of(op); divisor != nullptr && is_kept_from_zero(divisor))
+      return "it divides by what a tiny constant alone keeps from zero";
     for (size_t i = 0; i < op.inputs().size(); ++i) {
       const Tensor* input = op.input(i);
       if (!is_single(input) || !input->is_constant() || is_parameter(op, i)) continue;
@@ -176,7 +231,12 @@ class HalfPrecision {
       const auto values = tensor->values<float>();
       Buffer bits = Buffer::allocate(values.size() * sizeof(uint16_t));
       if (!bits.ok()) return Error(Code::OutOfMemory, "not enough memory for the weights");
-      floats_to_halves(values, reinterpret_cast<uint16_t*>(bits.data()));
+      auto* out = reinterpret_cast<uint16_t*>(bits.data());
+      floats_to_halves(values, out);
+      // What stands for infinity stays finite: rows that a mask hides whole would be no numbers.
+      for (size_t i = 0; i < values.size(); ++i)
+        if (std::isfinite(values[i]) && std::abs(values[i]) >= kInfinite)
+          out[i] = float_to_half(std::copysign(kLargestHalf, values[i]));
       half = graph_.add_constant(tensor->name(), TensorType(DType::F16, *tensor->shape()),
                                  std::move(bits).to_blob());
       constants_.emplace(half, tensor->name());

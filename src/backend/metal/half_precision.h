@@ -12,8 +12,8 @@
 namespace ec::metal {
 
 inline constexpr float kLargestHalf = 65504.0f;
-// Numbers that stand for infinity.
-inline constexpr float kInfinite = 1e38f;
+// Numbers that stand for infinity: the least and the largest float, and -1e30 in masks.
+inline constexpr float kInfinite = 1e29f;
 
 // Looked up, never iterated.
 using OperationReasons = std::unordered_map<const Operation*, std::string>;

@@ -41,12 +41,48 @@ TEST(HalfPrecision, LargeConstantsStaySingle) {
   EXPECT_EQ(kinds_of(*graph), "cast:f16 relu:f16 cast:f32 mul:f32 cast:f16 relu:f16 cast:f32");
 }
 
+TEST(HalfPrecision, MasksStayFinite) {
+  auto graph = test::graph_from(R"(graph @g(%x: f32[2,4], %m: bool[2,4]) -> (y = %y) {
+    %hidden = const f32[4] dense[-1e30,-3.4e38,1e30,-inf]
+    %s = where(%m, %x, %hidden) %y = softmax(%s) {axis=1}
+  })");
+  EXPECT_TRUE(halve(*graph).empty());
+  EXPECT_EQ(kinds_of(*graph), "cast:f16 where:f16 softmax:f16 cast:f32");
+  for (const Operation* op : graph->topological())
+    if (op->kind() == OpKind::Where) {
+      const auto halves = op->input(2)->values<uint16_t>();
+      EXPECT_EQ(std::vector<uint16_t>(halves.begin(), halves.end()),
+                (std::vector<uint16_t>{0xFBFF, 0xFBFF, 0x7BFF, 0xFC00}));
+    }
+}
+
 TEST(HalfPrecision, TinyNumbersBesideASumStaySingle) {
   auto graph = test::graph_from(R"(graph @g(%x: f32[4]) -> (y = %y) {
     %k = const f32[] splat(1e-12) %y = add(%x, %k)
   })");
   ASSERT_EQ(halve(*graph).size(), 1u);
   EXPECT_EQ(kinds_of(*graph), "add:f32");
+}
+
+// Of a vector of zeros, whose norm would be zero as a half.
+TEST(HalfPrecision, DivisionsByWhatATinyNumberKeepsFromZeroStaySingle) {
+  for (const std::string_view division :
+       {"%b = expand(%d, %s) %y = div(%x, %b)", "%r = reciprocal(%d) %y = mul(%x, %r)"}) {
+    auto graph = test::graph_from(R"(graph @g(%x: f32[2,8]) -> (y = %y) {
+      %a = const i64[1] dense[1] %s = const i64[2] dense[2,8] %n = reduce_l2(%x, %a)
+      %e = const f32[] splat(1e-12) %d = max(%n, %e) )" +
+                                  std::string(division) + " }");
+    const auto kept = halve(*graph);
+    ASSERT_GE(kept.size(), 2u);
+    EXPECT_NE(kept.back().reason.find("keeps from zero"), std::string::npos) << kept.back().reason;
+    EXPECT_EQ(graph->outputs()[0]->producer()->output()->dtype(), DType::F32);
+    EXPECT_NE(graph->outputs()[0]->producer()->kind(), OpKind::Cast);
+  }
+  // A larger one is kept from zero as a half, too.
+  auto graph = test::graph_from(R"(graph @g(%x: f32[4], %n: f32[4]) -> (y = %y) {
+    %e = const f32[] splat(0.001) %d = max(%n, %e) %y = div(%x, %d)
+  })");
+  EXPECT_TRUE(halve(*graph).empty());
 }
 
 TEST(HalfPrecision, SquaresInFrontOfRootsStaySingle) {
