@@ -13,7 +13,7 @@ namespace {
 Status check_model(const Compilation& c, CompiledModel& model) {
   const BudgetLimits limits =
       self_check_limits(c.options(), static_cast<size_t>(constant_memory(*model.graph)));
-  Budget reading({.computed = limits.memory});  // what was written need not compute more
+  Budget reading({.computed = limits.memory / 4});  // what was written need not compute more
   auto graphs = [&] {
     const BudgetScope scope(reading);
     return c.target()->read_back(model.job(c), *model.placed, *model.emitted);
