@@ -51,8 +51,10 @@ Result<bool> relu_of_non_negative(Rewriter& rewriter, Operation* op) {
   const Operation* inner = op->input(0)->producer();
   if (inner == nullptr) return false;
   switch (inner->kind()) {
-    case OpKind::Relu:
     case OpKind::Abs:
+      // The least integer has no positive counterpart and stays as it is.
+      return is_float(op->output()->dtype()) && rewriter.forward(op, op->input(0));
+    case OpKind::Relu:
     case OpKind::Exp:
     case OpKind::Sigmoid:
     case OpKind::HardSigmoid:

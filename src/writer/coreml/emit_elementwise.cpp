@@ -78,7 +78,7 @@ Status emit_log(OpEmitter& e) {
 }
 
 Status emit_rsqrt(OpEmitter& e) {
-  e.emit("rsqrt", {{"x", e.in(0)}, {"epsilon", e.real(1e-12)}});
+  e.emit("rsqrt", {{"x", e.in(0)}, {"epsilon", e.real(1e-45)}});
   return {};
 }
 
