@@ -278,8 +278,11 @@ namespace {
 
 bool is_plain(const Value& value) {
   if (!is_float(value.dtype)) return true;
+  // Targets compute doubles in single precision, which hardly has such small numbers.
+  const double least = value.dtype == DType::F64 ? kLeastKept : 0;
   const std::vector<double> list = doubles(value);
-  return std::all_of(list.begin(), list.end(), [](double x) { return std::abs(x) <= kHuge; });
+  return std::ranges::all_of(
+      list, [&](double x) { return std::abs(x) <= kHuge && (x == 0 || std::abs(x) >= least); });
 }
 
 bool is_divisor(const Tensor& constant) {
