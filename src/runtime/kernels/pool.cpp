@@ -36,9 +36,17 @@ void pool_pixel(const KernelTable& table, PoolKind kind, const float* const* tap
 
 }  // namespace
 
+namespace {
+
+// Elements of the image that one window can hold, however much padding is around them.
+int64_t most_taps(const Pool2dShape& s) {
+  return std::min(s.kernel_h, s.in_h) * std::min(s.kernel_w, s.in_w);
+}
+
+}  // namespace
+
 size_t pool_scratch_bytes(const Pool2dShape& s, int threads) {
-  return static_cast<size_t>(s.kernel_h * s.kernel_w) * sizeof(const float*) *
-         static_cast<size_t>(threads);
+  return static_cast<size_t>(most_taps(s)) * sizeof(const float*) * static_cast<size_t>(threads);
 }
 
 namespace {
@@ -48,8 +56,8 @@ template <class T, class F>
 void for_each_pixel(const Pool2dShape& s, const T* x, T* y, ThreadPool& pool, std::byte* scratch,
                     F&& f) {
   pool.parallel_for(s.batch * s.out_h, [&](int64_t task, int thread) {
-    auto** taps = reinterpret_cast<const T**>(scratch) +
-                  static_cast<int64_t>(thread) * s.kernel_h * s.kernel_w;
+    auto** taps =
+        reinterpret_cast<const T**>(scratch) + static_cast<int64_t>(thread) * most_taps(s);
     const T* image = x + task / s.out_h * s.in_h * s.in_w * s.channels;
     const int64_t y0 = task % s.out_h * s.stride_h - s.pad_top;
     const Window rows = clip(y0, s.dilation_h, s.kernel_h, 0, s.in_h);

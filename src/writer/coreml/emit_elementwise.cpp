@@ -157,6 +157,9 @@ Status emit_cast(OpEmitter& e) {
     return {};
   }
   const bool narrow = is_narrow_integer(to) && is_float(from);
+  if (narrow && bit_width(to) < 8)
+    return e.fail("a cast of floats to fewer than 8 bits, which wraps around",
+                  "keep the values as int32");
   cast_to(e, narrow ? saturated(e, to) : e.in(0), target, true);
   return {};
 }
