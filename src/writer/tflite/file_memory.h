@@ -30,7 +30,11 @@ class FileMemory : public flatbuffers::FlatBufferBuilder {
  public:
   FileMemory() : FlatBufferBuilder(1024, new FileAllocator, true) {}
   // Makes room for this many bytes more.
-  void reserve(size_t bytes) { buf_.ensure_space(bytes); }
+  void reserve(size_t bytes) {
+    // The content ends where the memory does: its alignment is that of the end.
+    const size_t held = buf_.capacity(), beyond = (held + bytes) % ec::Blob::kAlignment;
+    buf_.ensure_space(bytes + (ec::Blob::kAlignment - beyond) % ec::Blob::kAlignment);
+  }
 };
 
 }  // namespace ec::tflite
