@@ -76,7 +76,7 @@ File write(std::string_view text, const TfliteWriteOptions& options = {}) {
   auto bytes = encode_tflite(*graph, options, sink);
   EXPECT_TRUE(bytes.ok()) << (bytes.ok() ? "" : format_diagnostic(bytes.error().diagnostic()));
   // Whoever reads the bytes again need not copy weights to align them.
-  if (bytes.ok()) EXPECT_TRUE(bytes->is_aligned(16));
+  EXPECT_TRUE(bytes.ok() && bytes->is_aligned(16));
   return File(bytes.ok() ? std::move(*bytes) : Blob());
 }
 
