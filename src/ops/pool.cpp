@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "ops/define.h"
+#include "ops/pool_windows.h"
 #include "ops/quantized/kernels.h"
-#include "ops/window.h"
 #include "support/budget.h"
 
 namespace ec::ops {
@@ -78,50 +78,7 @@ Status infer_global_avg_pool(InferContext& ctx) {
   return infer_global_pool(ctx);
 }
 
-// --- windows -------------------------------------------------------------------------------------
-
-// One output position: which input positions of a plane it covers, and of how many taps (those in
-// the padding included) its mean is taken when padding counts.
-struct Window {
-  int64_t position = 0;
-  std::vector<int64_t> sources;
-  double padded_count = 0;
-};
-
-// Taps of output element o that lie within the input and its padding: in rounding-up mode the last
-// window may hang over even that.
-int64_t padded_taps(const WindowDim& w, int64_t o) {
-  const int64_t room = w.input + w.pad_begin + w.pad_end - o * w.stride;
-  return std::min(w.kernel, (room + w.dilation - 1) / w.dilation);
-}
-
-template <class F>
-void for_each_window(std::span<const WindowDim> dims, F&& f) {
-  std::vector<int64_t> outputs;
-  for (const WindowDim& w : dims) outputs.push_back(w.output);
-  IndexWalker walker(outputs);
-  Window window;
-  std::vector<int64_t> expanded;
-  Ticker ticker;
-  do {
-    window.sources.assign(1, 0);
-    window.padded_count = 1;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const int64_t o = walker.index()[d];
-      const auto [first, last] = dims[d].taps(o);
-      expanded.clear();
-      for (const int64_t source : window.sources)
-        for (int64_t k = first; k < last; ++k)
-          expanded.push_back(source * dims[d].input + o * dims[d].stride - dims[d].pad_begin +
-                             k * dims[d].dilation);
-      window.sources.swap(expanded);
-      if (ticker.tick(static_cast<int64_t>(window.sources.size()))) return;
-      window.padded_count *= static_cast<double>(padded_taps(dims[d], o));
-    }
-    f(window);
-    ++window.position;
-  } while (walker.next());
-}
+// --- kernels -------------------------------------------------------------------------------------
 
 // Where the elements of planes lie, and how many planes there are.
 struct PoolShape {
@@ -150,8 +107,6 @@ struct PoolShape {
   size_t in(int64_t plane, int64_t source) const { return at(plane, source, inputs); }
   size_t out(int64_t plane, int64_t position) const { return at(plane, position, outputs); }
 };
-
-// --- kernels -------------------------------------------------------------------------------------
 
 template <class C>
 C lowest(DType dtype) {
@@ -186,7 +141,7 @@ void run_max_pool(KernelContext& ctx) {
   const std::span<int64_t> indices =
       ctx.num_outputs() > 1 ? ctx.output(1).as<int64_t>() : std::span<int64_t>{};
   Ticker ticker;
-  for_each_window(shape.windows, [&](const Window& window) {
+  for_each_window(shape.windows, [&](const PoolWindow& window) {
     for (int64_t plane = 0; plane < shape.planes; ++plane) {
       if (ticker.tick(static_cast<int64_t>(window.sources.size()))) return;
       C best = lowest<C>(ctx.output(0).dtype);
@@ -222,7 +177,7 @@ void run_float_pool(KernelContext& ctx, Reduce&& reduce) {
     const Reader<C> x(ctx.input(0));
     Writer<C> out(ctx.output(0));
     Ticker ticker;
-    for_each_window(shape.windows, [&](const Window& window) {
+    for_each_window(shape.windows, [&](const PoolWindow& window) {
       for (int64_t plane = 0; plane < shape.planes; ++plane) {
         if (ticker.tick(4 * static_cast<int64_t>(window.sources.size()))) return;
         out[shape.out(plane, window.position)] = static_cast<C>(reduce(window, [&](int64_t source) {
@@ -237,7 +192,7 @@ void run_float_pool(KernelContext& ctx, Reduce&& reduce) {
 Status reference_avg_pool(KernelContext& ctx) {
   if (ctx.output(0).count() == 0) return {};
   const bool padded = ctx.attrs<PoolAttrs>().count_include_pad;
-  run_float_pool<PoolAttrs>(ctx, [&](const Window& window, auto&& value) {
+  run_float_pool<PoolAttrs>(ctx, [&](const PoolWindow& window, auto&& value) {
     double sum = 0.0;
     for (const int64_t source : window.sources) sum += value(source);
     const auto count = padded ? window.padded_count : static_cast<double>(window.sources.size());
@@ -249,7 +204,7 @@ Status reference_avg_pool(KernelContext& ctx) {
 Status reference_lp_pool(KernelContext& ctx) {
   if (ctx.output(0).count() == 0) return {};
   const auto p = static_cast<double>(ctx.attrs<LpPoolAttrs>().p);
-  run_float_pool<LpPoolAttrs>(ctx, [&](const Window& window, auto&& value) {
+  run_float_pool<LpPoolAttrs>(ctx, [&](const PoolWindow& window, auto&& value) {
     double sum = 0.0;
     for (const int64_t source : window.sources) sum += std::pow(std::abs(value(source)), p);
     return std::pow(sum, 1.0 / p);

@@ -1,6 +1,7 @@
 // Values and their types. Elements go into the kind of list that Core ML's own writer uses for
 // their type.
 #include <cstring>
+#include <ranges>
 #include <vector>
 
 #include "formats/coreml/encode_parts.h"
@@ -75,14 +76,16 @@ uint32_t arm_of(DataType type) {
   }
 }
 
+// The numbers of a list one by one: a copy of all as 64 bits may be eight times as large.
 template <class T>
 void add_varints(MessageWriter& m, std::span<const std::byte> bytes) {
-  std::vector<int64_t> numbers;
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    T number;
-    std::memcpy(&number, bytes.data() + at, sizeof number);
-    numbers.push_back(static_cast<int64_t>(number));
-  }
+  const auto number = [bytes](size_t i) {
+    T stored;
+    std::memcpy(&stored, bytes.data() + i * sizeof(T), sizeof stored);
+    return static_cast<int64_t>(stored);
+  };
+  const auto numbers =
+      std::views::iota(size_t{0}, bytes.size() / sizeof(T)) | std::views::transform(number);
   m.raw().add_packed_int64(field::repeated::kValues, numbers.begin(), numbers.end());
 }
 

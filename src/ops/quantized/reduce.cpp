@@ -3,9 +3,9 @@
 
 #include "ops/convert.h"
 #include "ops/move.h"
+#include "ops/pool_windows.h"
 #include "ops/quantized/kernels.h"
 #include "ops/quantized/params.h"
-#include "ops/window.h"
 #include "support/budget.h"
 
 namespace ec::quantized {
@@ -151,39 +151,24 @@ Status avg_pool(KernelContext& ctx) {
   const MutableView& y = ctx.output(0);
   if (y.count() == 0) return {};
   const auto inputs = spatial_sizes(attrs.layout, x.shape);
-  const auto outputs = spatial_sizes(attrs.layout, y.shape);
   const auto windows = resolve_windows(window_spec(attrs, attrs.kernel), inputs);
   // Channels in front are images of one channel each.
   const bool last = attrs.layout == Layout::ChannelsLast;
   const int64_t channels = last ? x.shape.back() : 1, pixels_in = count_elements(inputs),
+                pixels_out = count_elements(spatial_sizes(attrs.layout, y.shape)),
                 images = x.shape[0] * (last ? 1 : x.shape[1]);
   const bool known = with_stored_type(x.dtype, [&](auto type) {
     using T = decltype(type);
-    std::vector<int64_t> pixels;
-    IndexWalker walker(outputs);
     Ticker ticker;
-    int64_t at = 0;
-    do {
-      pixels.clear();
-      int64_t all = 1;
-      IndexWalker taps(attrs.kernel);
-      for (const int64_t k : attrs.kernel) all *= k;
-      do {
-        int64_t pixel = 0;
-        for (size_t d = 0; d < windows.size() && pixel >= 0; ++d) {
-          const int64_t coordinate = walker.index()[d] * windows[d].stride - windows[d].pad_begin +
-                                     taps.index()[d] * windows[d].dilation;
-          pixel = coordinate < 0 || coordinate >= inputs[d] ? -1 : pixel * inputs[d] + coordinate;
-        }
-        if (pixel >= 0) pixels.push_back(pixel);
-      } while (taps.next());
-      const int64_t divisor = attrs.count_include_pad ? all : static_cast<int64_t>(pixels.size());
-      if (ticker.tick(static_cast<int64_t>(pixels.size()) * channels * images)) return;
+    for_each_window(windows, [&](const PoolWindow& window) {
+      const auto taken = static_cast<int64_t>(window.sources.size());
+      const int64_t divisor =
+          attrs.count_include_pad ? static_cast<int64_t>(window.padded_count) : taken;
+      if (ticker.tick(taken * channels * images)) return;
       for (int64_t n = 0; n < images && divisor > 0; ++n)
-        average_pixel<T>(x.as<T>().data() + n * pixels_in * channels, channels, pixels, divisor,
-                         y.as<T>().data() + (n * count_elements(outputs) + at) * channels);
-      ++at;
-    } while (walker.next());
+        average_pixel<T>(x.as<T>().data() + n * pixels_in * channels, channels, window.sources,
+                         divisor, y.as<T>().data() + (n * pixels_out + window.position) * channels);
+    });
   });
   if (!known) return unsupported_type(ctx, x.dtype);
   return {};
