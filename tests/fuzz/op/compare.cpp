@@ -158,12 +158,15 @@ void lift_zeros(const Tensor& tensor, const MutableView& view, RandomSource& ran
   store<double>(view, list);
 }
 
-// An operation reads numbers beyond those that all kernels square alike.
-bool is_huge_operand(const Tensor& tensor, const MutableView& view) {
+// An operation reads numbers beyond those that all kernels square alike, or so small that a kernel
+// may take them for zero: a comparison with zero and a quotient tell these from it.
+bool is_extreme_operand(const Tensor& tensor, const MutableView& view) {
   if (!is_float(view.dtype) || tensor.uses().empty()) return false;
   std::vector<double> list(static_cast<size_t>(view.count()));
   load<double>(view, list);
-  return std::any_of(list.begin(), list.end(), [](double x) { return std::abs(x) > kHuge; });
+  return std::any_of(list.begin(), list.end(), [](double x) {
+    return std::abs(x) > kHuge || (x != 0 && std::abs(x) < kLeastKept);
+  });
 }
 
 bool has_nan(const MutableView& view) {
@@ -191,7 +194,7 @@ bool becomes_integers(const Tensor& tensor) {
 }
 
 // `undecided` is set where an integer or a weighted sum depends on NaN, which has no place in any
-// order, and where operations read huge numbers.
+// order, and where operations read numbers at the ends of the range.
 Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value> inputs,
                                        uint64_t seed, bool& undecided) {
   Budget budget(kRunLimits);
@@ -217,7 +220,7 @@ Result<std::vector<Value>> run_shifted(const Graph& graph, std::span<const Value
   options.reference = true;
   options.editor = [&](const Tensor& tensor, const MutableView& view) {
     undecided = undecided || ((becomes_integers(tensor) || is_weighed(tensor)) && has_nan(view)) ||
-                is_huge_operand(tensor, view);
+                is_extreme_operand(tensor, view);
     shift(view, random);
     lift_zeros(tensor, view, random);
   };
