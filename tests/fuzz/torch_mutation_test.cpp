@@ -8,10 +8,9 @@
 #include <filesystem>
 #include <map>
 
-#include "formats/torch/archive.h"
 #include "frontend/torch/archive_builder.h"
 #include "frontend/torch/script/script.h"
-#include "fuzz/flat_mutator.h"
+#include "fuzz/model_mutator.h"
 #include "fuzz/mutation_cases.h"
 #include "ir/graph.h"
 
@@ -22,7 +21,6 @@ constexpr size_t kSlackBytes = size_t{256} << 20;
 
 struct Seed {
   std::string bytes;
-  Records records;
   ImportOptions options;
 };
 
@@ -30,105 +28,7 @@ Seed seed(const std::string& name, std::map<std::string, std::vector<int64_t>> s
   Seed made;
   made.bytes = fuzz::read_file(std::string(EC_TORCH_MODELS) + "/" + name);
   made.options.input_shapes = std::move(shapes);
-  const auto archive = zip::Archive::open(blob_of(made.bytes));
-  EXPECT_TRUE(archive.ok()) << name;
-  for (const zip::Entry& entry : archive->entries()) {
-    const auto record = archive->read(entry);
-    EXPECT_TRUE(record.ok()) << entry.name;
-    made.records.emplace_back(
-        entry.name,
-        std::string(reinterpret_cast<const char*>(record->bytes().data()), record->size()));
-  }
   return made;
-}
-
-// Numbers, names and lines of source code.
-class CodeMutator {
- public:
-  explicit CodeMutator(uint64_t seed) : random_(seed) {}
-
-  std::string mutate(const std::string& code, std::string& what) {
-    std::vector<std::string> lines;
-    std::istringstream stream(code);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    if (lines.empty()) return code;
-    for (size_t i = 0, count = 1 + pick(3); i < count; ++i) {
-      std::string& line = lines[pick(lines.size())];
-      switch (pick(6)) {
-        case 0:
-          what += "removed line; ";
-          line.clear();
-          break;
-        case 1:
-          what += "copied line; ";
-          line = lines[pick(lines.size())];
-          break;
-        case 2: {
-          what += "number; ";
-          const size_t at = line.find_first_of("0123456789");
-          static const char* const kNumbers[] = {
-              "0",  "-1",   "9223372036854775807", "1e308", "3", "1000000", "nan", "None",
-              "[]", "\"x\""};
-          if (at != std::string::npos) {
-            const size_t end = line.find_first_not_of("0123456789.", at);
-            line.replace(at, std::min(end, line.size()) - at, kNumbers[pick(10)]);
-          }
-          break;
-        }
-        case 3: {
-          what += "function; ";
-          const size_t at = line.find("torch.");
-          static const char* const kNames[] = {"add",   "append", "cat",   "reshape", "slice",
-                                               "copy_", "size",   "index", "pop",     "conv2d"};
-          if (at != std::string::npos) {
-            const size_t end = line.find('(', at);
-            if (end != std::string::npos) line.replace(at + 6, end - at - 6, kNames[pick(10)]);
-          }
-          break;
-        }
-        case 4:
-          what += "indentation; ";
-          line = (pick(2) == 0 ? "  " : "") + line.substr(std::min(line.size(), pick(3)));
-          break;
-        default:
-          what += "byte; ";
-          if (!line.empty()) line[pick(line.size())] = "()[],:=.x"[pick(9)];
-          break;
-      }
-    }
-    std::string made;
-    for (const std::string& line : lines) made += line + "\n";
-    return made;
-  }
-  size_t pick(size_t count) { return static_cast<size_t>(random_() % count); }
-
- private:
-  std::mt19937_64 random_;
-};
-
-std::string mutate(const Seed& seed, int index, std::string& what) {
-  const auto number = static_cast<uint64_t>(index) * 7919 + 17;
-  CodeMutator code(number);
-  fuzz::FlatMutator bytes(number);
-  if (code.pick(4) == 0) return bytes.mutate(seed.bytes, what);
-  Records records = seed.records;
-  size_t which = code.pick(records.size());
-  // Mostly what is interpreted: weights and source ranges break little.
-  const auto interpreted = [&](const std::string& name) {
-    return name.ends_with(".py") || name.ends_with("data.pkl") || name.ends_with("constants.pkl");
-  };
-  while (!interpreted(records[which].first) && code.pick(8) != 0) which = code.pick(records.size());
-  auto& [name, content] = records[which];
-  what = name + ": ";
-  if (code.pick(20) == 0) {
-    what += "removed";
-    records.erase(records.begin() + static_cast<std::ptrdiff_t>(which));
-  } else if (name.ends_with(".py")) {
-    content = code.mutate(content, what);
-  } else if (!content.empty()) {
-    content = bytes.mutate(content, what);
-  }
-  return zip(records);
 }
 
 std::string outcome_of(const Blob& file, const ImportOptions& options, const std::string& label) {
@@ -157,7 +57,8 @@ TEST(TorchMutations, AreImportedOrRefused) {
   for (int i = 0; i < fuzz::mutation_count(2000); ++i) {
     const Seed& from = seeds[static_cast<size_t>(i) % std::size(seeds)];
     std::string what;
-    const std::string bytes = mutate(from, i, what);
+    const std::string bytes =
+        fuzz::mutate_model("mutated.pt", from.bytes, static_cast<uint64_t>(i) * 7919 + 17, what);
     const std::string label = "case " + std::to_string(i) + " (" + what + ")";
     const fuzz::LimitedCase limits;
     ++outcomes[outcome_of(blob_of(bytes), from.options, label)];

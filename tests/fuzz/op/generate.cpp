@@ -124,7 +124,11 @@ void drop_unused(Graph& graph, std::vector<Value>& values) {
 
 Level choose_level(RandomSource& random) {
   const int64_t draw = random.pick(0, 99);
-  return draw < 55 ? Level::Legal : draw < 75 ? Level::Near : draw < 88 ? Level::Wild : Level::File;
+  return draw < 55   ? Level::Legal
+         : draw < 75 ? Level::Near
+         : draw < 88 ? Level::Wild
+         : draw < 98 ? Level::File
+                     : Level::Recorded;
 }
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {
@@ -152,6 +156,9 @@ Model generate(uint64_t seed, const GenerateOptions& options) {
   const auto all = all_ops();
   model.subject = options.subjects.empty() ? all[random.index(all.size())]->kind
                                            : random.one_of(options.subjects);
+  if (model.level == Level::Recorded && !generate_recorded(random, options.recorded, model))
+    model.level = Level::File;
+  if (model.level == Level::Recorded) return model;
   if (model.level == Level::File) {
     if (!random.chance(70) || !generate_damaged(random, options, model))
       generate_file(random, model);

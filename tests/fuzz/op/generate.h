@@ -11,6 +11,7 @@ namespace ec::fuzz {
 struct GenerateOptions {
   std::optional<Level> level;    // empty: chosen by the seed
   std::vector<OpKind> subjects;  // ops that models are about; empty: all
+  std::string recorded = EC_RECORDED_MODELS;  // the folder of recorded models
 };
 
 Model generate(uint64_t seed, const GenerateOptions& options);
@@ -25,5 +26,9 @@ void generate_file(RandomSource& random, Model& model);
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.
 bool generate_damaged(RandomSource& random, const GenerateOptions& options, Model& model);
+
+// A recorded model of the folder with something in one of its files changed
+// (generate_recorded.cpp). False: the folder has none.
+bool generate_recorded(RandomSource& random, const std::string& folder, Model& model);
 
 }  // namespace ec::fuzz

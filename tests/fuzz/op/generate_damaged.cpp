@@ -44,7 +44,7 @@ bool generate_damaged(RandomSource& random, const GenerateOptions& options, Mode
   for (int64_t i = random.chance(70) ? 1 : 2; i > 0 && !file.empty(); --i)
     file = flat ? FlatMutator(random.next()).mutate(file, what)
                 : WireMutator(random.next()).change_meaning(file, what);
-  model.file = std::move(file);
+  model.files = {{"", std::move(file)}};
   model.file_name = flat ? "fuzz.tflite" : "fuzz.onnx";
   model.file_subject =
       (flat ? "tflite from " : "onnx from ") + std::string(op_name(source.subject));

@@ -300,7 +300,7 @@ class FileGenerator {
 void generate_file(RandomSource& random, Model& model) {
   const Operator& subject = random.one_of(operators());
   model.file_subject = std::string(subject.row->name);
-  model.file = FileGenerator(random).generate(subject);
+  model.files = {{"", FileGenerator(random).generate(subject)}};
 }
 
 }  // namespace ec::fuzz

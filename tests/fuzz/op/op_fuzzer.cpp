@@ -1,13 +1,13 @@
 // Models made from the op table, through every phase of the compiler.
 //
-//   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file] [--ops PATTERN] [--jobs N]
-//             [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
-//   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--print]
+//   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file|recorded] [--ops PATTERN]
+//             [--recorded FOLDER] [--jobs N] [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
+//   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--recorded FOLDER] [--print]
 //
 // A report that is there gets the figures added: a campaign is many runs, each from the seed that
 // the last one named. Ctrl-C ends a run with its report.
 //
-// A model is a function of its seed, --level and --ops. --replay runs one in this process, for a
+// A model is a function of its seed, --level, --ops and --recorded. --replay runs one in this process, for a
 // debugger, and prints it as text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +26,7 @@
 #include "ops/convert.h"
 #include "ops/op_def.h"
 #include "support/strings.h"
+#include "temporary_directory.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -74,7 +75,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
     const std::string value = argv[++i];
     const std::optional<int64_t> number = parse_int(value);
     if (name == "--level") {
-      for (size_t l = 0; l < 4; ++l)
+      for (size_t l = 0; l < kLevels; ++l)
         if (kLevelNames[l] == value) arguments.run.generate.level = static_cast<Level>(l);
       if (!arguments.run.generate.level) return false;
     } else if (name == "--ops") {
@@ -82,6 +83,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
         if (fnmatch(value.c_str(), std::string(def->name).c_str(), 0) == 0)
           arguments.run.generate.subjects.push_back(def->kind);
       if (arguments.run.generate.subjects.empty()) return false;
+    } else if (name == "--recorded") {
+      arguments.run.generate.recorded = value;
     } else if (name == "--report") {
       arguments.report = value;
     } else if (!number || *number < 0) {
@@ -122,7 +125,7 @@ int replay(const Arguments& arguments) {
       std::printf("// input %s: %s%s\n", model.graph->inputs()[i]->name().c_str(),
                   model.inputs[i].type().text().c_str(), elements_of(model.inputs[i]).c_str());
   } else {
-    std::ofstream(model.file_name, std::ios::binary) << model.file;
+    write_model(model, ".");
     std::printf("// about %s, written to %s\n", model.file_subject.c_str(),
                 model.file_name.c_str());
   }
@@ -130,6 +133,8 @@ int replay(const Arguments& arguments) {
   if (arguments.print_only) return 0;
   int finds = 0;
   StageHooks hooks;
+  const TemporaryDirectory scratch;
+  hooks.scratch = scratch.path();
   hooks.begin = [](std::string_view stage) {
     std::printf("stage: %s\n", std::string(stage).c_str());
     std::fflush(stdout);
@@ -159,7 +164,7 @@ nlohmann::json as_json(const RunFigures& figures, uint64_t seed) {
   nlohmann::json json = {
       {"models", figures.models}, {"seconds", figures.seconds}, {"restarts", figures.restarts}};
   json["runs"] = {{{"seed", seed}, {"next_seed", figures.next_seed}}};
-  for (size_t i = 0; i < 4; ++i) json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
+  for (size_t i = 0; i < kLevels; ++i) json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
   for (const auto& [name, op] : figures.by_op)
     json["ops"][name] = {{"models", op.models}, {"tried", op.tried}, {"taken", op.taken}};
   for (const auto& [name, op] : figures.by_operator)
@@ -238,7 +243,8 @@ int main(int argc, char** argv) {
   if (!ec::fuzz::parse(argc, argv, arguments)) {
     std::fprintf(
         stderr,
-        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file] [--ops PATTERN] "
+        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file|recorded] [--ops PATTERN] "
+        "[--recorded FOLDER] "
         "[--jobs N] [--report FILE] [--quiet] [--replay SEED [--print]]\n");
     return 2;
   }

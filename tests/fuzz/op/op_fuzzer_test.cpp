@@ -23,7 +23,9 @@ TEST(OpFuzzer, AModelIsAFunctionOfItsSeed) {
   for (uint64_t seed = 1; seed < 200; ++seed) {
     const Model first = generate(seed, {}), second = generate(seed, {});
     ASSERT_EQ(first.graph == nullptr, second.graph == nullptr);
-    EXPECT_EQ(first.file, second.file);
+    ASSERT_EQ(first.files.size(), second.files.size());
+    for (size_t i = 0; i < first.files.size(); ++i)
+      EXPECT_EQ(first.files[i].bytes, second.files[i].bytes);
     if (first.graph != nullptr) {
       EXPECT_EQ(print(*first.graph), print(*second.graph)) << seed;
     }

@@ -227,9 +227,10 @@ class Stages {
     compare(run_graph(read, inputs, false), true, layouts);
   }
 
-  std::unique_ptr<Graph> import(const ModelRef& ref, bool must_load) {
+  std::unique_ptr<Graph> import(const ModelRef& ref, bool must_load, const Options& options = {}) {
     DiagnosticSink sink;
-    Result<Compilation> c = Compilation::create(registry_, Verb::Optimize, {&ref, 1}, {}, sink);
+    Result<Compilation> c =
+        Compilation::create(registry_, Verb::Optimize, {&ref, 1}, options, sink);
     const Status status = c.ok() ? c->run("import") : Status(std::move(c).error());
     if (status.ok()) return std::move(c->models().front().graph);
     if (is_fault(status.error().code()))
@@ -356,9 +357,15 @@ class Stages {
   }
 
   void run_file() {
-    const ModelRef ref(model_.file_name, Blob::copy_of(std::span<const char>(model_.file)));
     begin("import file");
-    std::unique_ptr<Graph> graph = import(ref, false);
+    const ModelRef ref =
+        model_.is_folder()
+            ? ModelRef(write_model(model_, hooks_.scratch))
+            : ModelRef(model_.file_name,
+                       Blob::copy_of(std::span<const char>(model_.files.front().bytes)));
+    Options options;
+    if (!model_.input_shapes.empty()) options.set("input-shape", model_.input_shapes);
+    std::unique_ptr<Graph> graph = import(ref, false, options);
     if (graph == nullptr) return;
     begin("verify file");
     for (const Diagnostic& fault : verify(*graph)) return find("invalid", fault.message);
@@ -366,12 +373,14 @@ class Stages {
     const std::string target(any_backend().info().name);
     begin("check file for " + target);
     DiagnosticSink checked;
-    const auto report = check_model(registry_, ref, {{"target", target}}, checked);
+    Options for_target = options;
+    for_target.set("target", target);
+    const auto report = check_model(registry_, ref, for_target, checked);
     if (!report.ok() && is_fault(report.error().code())) find("internal", text_of(report.error()));
     if (!is_runnable(*graph)) return;
     begin("open file");
     DiagnosticSink sink;
-    Result<OpenedSession> opened = open_session(registry_, ref, Verb::Run, {}, sink);
+    Result<OpenedSession> opened = open_session(registry_, ref, Verb::Run, options, sink);
     if (!opened.ok()) {
       if (is_fault(opened.error().code())) find("internal", text_of(opened.error()));
       return;

@@ -2,6 +2,7 @@
 // forms of a model give the same numbers.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct StageHooks {
   // Called before each stage: a crash is known by the last one.
   std::function<void(std::string_view stage)> begin = [](std::string_view) {};
   std::function<void(Find find)> found = [](const Find&) {};
+  std::filesystem::path scratch;  // where models that are folders are written
 };
 
 // Everything that a model goes through; `seed` chooses among options that are alternatives.

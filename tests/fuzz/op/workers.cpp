@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "fuzz/allocation_meter.h"
 #include "fuzz/op/tally.h"
 #include "ops/op_def.h"
+#include "temporary_directory.h"
 
 namespace ec::fuzz {
 namespace {
@@ -51,7 +53,7 @@ struct Shared {
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> next{0};  // the first model that nobody took
   std::atomic<uint64_t> models{0};
-  std::atomic<uint64_t> by_level[4] = {};
+  std::atomic<uint64_t> by_level[kLevels] = {};
   Tally stages, files, files_read;
   std::atomic<uint64_t> about[kMostOps] = {}, tried[kMostOps] = {}, taken[kMostOps] = {};
 };
@@ -81,8 +83,10 @@ std::string subject_of(const Model& model) {
 
 class Worker {
  public:
-  Worker(const RunOptions& options, Shared& shared, int job, int pipe)
+  Worker(const RunOptions& options, Shared& shared, const std::filesystem::path& scratch, int job,
+         int pipe)
       : options_(options), shared_(shared), slot_(shared.slots[job]), pipe_(pipe) {
+    hooks_.scratch = scratch / std::to_string(job);
     hooks_.begin = [this](std::string_view stage) { begin(stage); };
     hooks_.found = [this](const Find& find) { report(find); };
   }
@@ -224,7 +228,7 @@ class Pool {
     figures_.models = shared_->models;
     figures_.next_seed = options_.seed + std::min(shared_->next.load(), options_.count);
     figures_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    for (size_t i = 0; i < 4; ++i) figures_.by_level[i] = shared_->by_level[i];
+    for (size_t i = 0; i < kLevels; ++i) figures_.by_level[i] = shared_->by_level[i];
     for (const OpDef* def : all_ops()) {
       const auto i = static_cast<size_t>(def->kind);
       figures_.by_op[std::string(def->name)] = {shared_->about[i], shared_->tried[i],
@@ -257,7 +261,7 @@ class Pool {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       // Ctrl-C asks the whole group to end; a model that runs is finished.
       std::signal(SIGINT, SIG_IGN);
-      Worker(options_, *shared_, job, pipe_[1]).run();
+      Worker(options_, *shared_, scratch_.path(), job, pipe_[1]).run();
     }
   }
 
@@ -343,6 +347,7 @@ class Pool {
 
   const RunOptions& options_;
   Shared* shared_;
+  const TemporaryDirectory scratch_;  // for models that are folders
   int pipe_[2] = {};
   std::vector<Running> running_;
   std::string pending_;

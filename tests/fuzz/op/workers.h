@@ -44,7 +44,7 @@ struct RunFigures {
   uint64_t models = 0;
   uint64_t next_seed = 0;  // all models before it ran: where another run goes on
   double seconds = 0;
-  std::array<uint64_t, 4> by_level = {};
+  std::array<uint64_t, kLevels> by_level = {};
   std::map<std::string, OpFigures> by_op;
   std::map<std::string, OperatorFigures> by_operator;
   std::map<std::string, uint64_t> by_stage;  // how often it began
