@@ -32,6 +32,7 @@ struct ExecutorOptions {
   bool reference = false;  // only reference kernels
   kernels::Isa isa = kernels::best_isa();
   bool profile = false;     // collect OpTiming
+  bool plan_only = false;   // memory is planned and not reserved: such an executor cannot run
   TensorObserver observer;  // empty: none. Tensors folded at preparation are not seen.
   TensorEditor editor;      // empty: none
   // Where read_state and write_state find the state of earlier runs. Null: every run starts from

@@ -345,6 +345,7 @@ class Builder {
     p_.memory.arena_bytes = plan.arena_bytes;
     p_.memory.lower_bound = plan.lower_bound;
     EC_CHECK_OK(check_room(plan.arena_bytes + interface_bytes() + folded_bytes_));
+    if (p_.options.plan_only) return {};
     p_.arena = Buffer::allocate(plan.arena_bytes);
     if (!p_.arena.ok())
       return Error(Code::OutOfMemory,

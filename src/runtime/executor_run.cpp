@@ -23,6 +23,7 @@ OperandInfo info_of(const ConstView& view, bool known) {
 
 Result<std::vector<Value>> Executor::run(std::span<const ConstView> inputs) {
   Program& p = *program_;
+  if (p.options.plan_only) return Error(Code::Internal, "a plan without memory cannot be run");
   EC_CHECK_OK(check_budget());
   EC_CHECK_OK(p.bind_inputs(inputs));
   std::vector<Buffer> buffers(p.outputs.size());

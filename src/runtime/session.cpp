@@ -91,6 +91,7 @@ void Session::set_options(const SessionOptions& options) {
   executor_.reference = options.reference;
   executor_.isa = options.isa;
   executor_.profile = options.profile;
+  executor_.plan_only = options.plan_only;
   executor_.observer = options.observer;
   executor_.state = state_;
 }

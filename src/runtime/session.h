@@ -23,6 +23,7 @@ struct SessionOptions {
   int threads = 1;         // 0: one per core
   bool reference = false;  // reference kernels only
   bool profile = false;    // collect per-operation times
+  bool plan_only = false;  // which kernels would run, at no cost in memory; the session cannot run
   // Keep the model's state from run to run, as LiteRT does. false: every run starts anew.
   bool keep_state = true;
   TensorObserver observer;

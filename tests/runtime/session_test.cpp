@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "fuzz/allocation_meter.h"
+
 namespace ec {
 namespace {
 
@@ -53,6 +55,28 @@ TEST(Session, RunsByNameInAnyOrderAndForSeveralShapes) {
     EXPECT_EQ(values_of((*result)[0]), std::vector<float>(static_cast<size_t>(2 * n), want));
     EXPECT_EQ((*result)[0].shape, (std::vector<int64_t>{n, 2}));
   }
+}
+
+// A plan says which kernels would run, whatever memory the run would take.
+TEST(Session, PlansWithoutMemoryAndDoesNotRun) {
+  auto graph = std::make_unique<Graph>("exp");
+  Tensor* x = graph->add_input("x", TensorType(DType::F32, Shape{1 << 20}));
+  Tensor* middle = graph->add_single(OpKind::Exp, {x}).value();
+  graph->add_output("y", graph->add_single(OpKind::Softmax, {middle}).value());
+  const std::unique_ptr<Graph> same = graph->clone();
+  SessionOptions options;
+  options.plan_only = true;
+  const fuzz::AllocationMeter meter;
+  const auto plan = open(std::move(graph), options);
+  EXPECT_LT(meter.peak(), size_t{1} << 20);
+  ASSERT_EQ(plan->timings().size(), 2U);
+  const auto result = plan->run(std::vector<NamedValue>{
+      {"x", floats({1 << 20}, std::vector<float>(1 << 20))}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Code::Internal);
+  const auto session = open(same->clone());
+  EXPECT_GT(meter.peak(), size_t{4} << 20);
+  EXPECT_EQ(session->timings().size(), 2U);
 }
 
 TEST(Session, ResultsStayValidAfterLaterRuns) {

@@ -85,7 +85,9 @@ class Collector {
 Result<PlacementReport> place_on_cpu(const Graph& graph) {
   std::unique_ptr<Graph> copy = graph.clone();
   const Graph& prepared = *copy;
-  EC_TRY(const std::unique_ptr<Session> session, Session::create(std::move(copy), {}));
+  SessionOptions options;
+  options.plan_only = true;
+  EC_TRY(const std::unique_ptr<Session> session, Session::create(std::move(copy), options));
   PlacementReport report;
   for (const TensorDescription& input : session->inputs())
     report.shapes_open = report.shapes_open || !input.type.is_static();
