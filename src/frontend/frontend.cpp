@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/load_weights.h"
+#include "frontend/output_names.h"
 #include "ops/border.h"
 #include "support/budget.h"
 
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Graph>> Frontend::import(const ModelSource& source,
   bind_input_values(*graph, options.input_values, sink);
   if (sink.error_count() > before) return sink.first_error();
   normalise_attributes(*graph);
+  make_output_names_unique(*graph);
   if (!options.leave_weights) EC_CHECK_OK(load_weights(*graph));
   return graph;
 }

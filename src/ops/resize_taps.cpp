@@ -81,6 +81,11 @@ Filter make_filter(const ResizeAttrs& attrs, double scale) {
 
 }  // namespace
 
+bool has_small_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {
+  constexpr int64_t kMost = int64_t{1} << 21;
+  return axis.output <= kMost && make_filter(attrs, axis.scale).count <= kMost / axis.output;
+}
+
 ResizeTaps resize_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   const Filter filter = make_filter(attrs, axis.scale);
   const auto last = static_cast<double>(axis.input - 1);

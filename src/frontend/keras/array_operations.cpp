@@ -282,7 +282,7 @@ Value pad(LayerCall& c) {
 
 Value take(LayerCall& c) {
   Tensor* x = c.x();
-  Tensor* index = c.tensor(c.arg(1, "indices"), DType::I32);
+  Tensor* index = c.optional_tensor(c.arg(1, "indices"), DType::I32);
   if (index == nullptr) return c.fail(Code::BadArity, "indices are missing");
   if (!is_integer(index->dtype())) index = c.cast(index, DType::I32);
   if (c.config("axis").is_none()) return c.gather(c.reshape(x, {-1}), index, 0);
@@ -290,7 +290,7 @@ Value take(LayerCall& c) {
 }
 Value take_along_axis(LayerCall& c) {
   Tensor* x = c.x();
-  Tensor* index = c.tensor(c.arg(1, "indices"), DType::I32);
+  Tensor* index = c.optional_tensor(c.arg(1, "indices"), DType::I32);
   if (index == nullptr || c.config("axis").is_none()) return c.unsupported("axis=None");
   GatherAttrs attrs;
   attrs.axis = c.axis(c.integer("axis"), c.rank(x));
@@ -318,7 +318,7 @@ Value nothing(LayerCall& c) {
 Value filled(LayerCall& c, const Value& number) {
   Tensor* x = c.x();
   const DType type = dtype_of(c.config("dtype")).value_or(x->dtype());
-  Tensor* value = c.tensor(number, type);
+  Tensor* value = c.optional_tensor(number, type);
   if (value == nullptr) value = c.scalar(type, 0);
   return c.fill(c.sizes(x), c.cast(value, type));
 }

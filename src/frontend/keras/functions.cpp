@@ -185,7 +185,7 @@ Value function_layer(LayerCall& c) {
     for (const char* flag : {"transpose_a", "transpose_b", "adjoint_a", "adjoint_b"})
       if (c.kwargs()[flag].as_bool(false)) {
         Value& side = args[std::string_view(flag).ends_with("_a") ? 0 : 1];
-        Tensor* x = c.tensor(side);
+        Tensor* x = c.optional_tensor(side);
         if (x == nullptr || c.rank(x) < 2) return c.unsupported("a product of this form");
         Ints perm(static_cast<size_t>(c.rank(x)));
         for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);

@@ -1,9 +1,11 @@
 #include "frontend/keras/layer_call.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "frontend/keras/importer.h"
 #include "frontend/turned_weights.h"
+#include "ops/convert.h"
 #include "support/strings.h"
 
 namespace ec::keras {
@@ -132,6 +134,11 @@ Tensor* LayerCall::mask() const {
 }
 
 Tensor* LayerCall::tensor(const Value& value, DType if_number) {
+  Tensor* made = optional_tensor(value, if_number);
+  return made != nullptr ? made : fail(Code::BadArity, "an operand is missing");
+}
+
+Tensor* LayerCall::optional_tensor(const Value& value, DType if_number) {
   if (value.is_none()) return nullptr;
   if (value.is_tensor()) return value.as_tensor();
   // {"class_name": "__tensor__", "config": {"value": ..., "dtype": ...}}
@@ -149,8 +156,7 @@ Tensor* LayerCall::tensor(const Value& value, DType if_number) {
                                     {"int16", DType::I16},
                                     {"bool", DType::Bool}})
       if (type == name) dtype = own;
-    Tensor* made = tensor(value["config"]["value"], dtype);
-    return made == nullptr ? nullptr : cast(made, dtype);
+    return cast(tensor(value["config"]["value"], dtype), dtype);
   }
   if (value.is_number()) {
     if (value.kind() == Value::Kind::Bool && if_number == DType::Bool)
@@ -172,7 +178,8 @@ Tensor* LayerCall::tensor(const Value& value, DType if_number) {
     return fail(Code::BadAttribute, "an argument is no tensor and no list of numbers");
   std::vector<float> elements(numbers.begin(), numbers.end());
   if (if_number == DType::F32 || real) return floats(Shape::of(shape), elements);
-  std::vector<int64_t> whole(numbers.begin(), numbers.end());
+  std::vector<int64_t> whole;
+  std::ranges::transform(numbers, std::back_inserter(whole), saturate_to_int64);
   return cast(graph().add_constant<int64_t>("", Shape::of(shape), whole), if_number);
 }
 

@@ -50,8 +50,10 @@ class LayerCall : public GraphBuilder {
   Tensor* float_x() { return to_float(x()); }
   Tensors inputs();      // all tensors of the first argument
   Tensor* mask() const;  // of the first tensor, or given
-  // A number, a nested list of them or a tensor, as a tensor. Null for None.
+  // A number, a nested list of them or a tensor, as a tensor; an error for None.
   Tensor* tensor(const Value& value, DType if_number = DType::F32);
+  // The same with null for None.
+  Tensor* optional_tensor(const Value& value, DType if_number = DType::F32);
 
   // --- weights ----------------------------------------------------------------------------------
   // Names the variables that the object has with this configuration, in Keras's order.

@@ -198,7 +198,7 @@ Value moments(LayerCall& c) {
 Value average(LayerCall& c) {
   Tensor* x = c.float_x();
   const Ints list = axes(c, x);
-  Tensor* weights = c.tensor(c.arg(1, "weights"));
+  Tensor* weights = c.optional_tensor(c.arg(1, "weights"));
   if (weights == nullptr) return c.reduce(OpKind::ReduceMean, x, list, false);
   weights = c.to_float(weights);
   if (c.rank(weights) == 1 && list.size() == 1) {

@@ -77,7 +77,7 @@ ConvAttrs conv_attributes(LayerCall& c, size_t spatial) {
 }
 // A kernel that the model has as a constant; computed ones have no layout of their own.
 Tensor* kernel_argument(LayerCall& c, size_t index, std::string_view name) {
-  Tensor* kernel = c.tensor(c.arg(index, name));
+  Tensor* kernel = c.optional_tensor(c.arg(index, name));
   if (kernel != nullptr && kernel->is_constant()) return kernel;
   return c.unsupported("a kernel that is computed");
 }
@@ -124,24 +124,24 @@ Value layer_norm_operation(LayerCall& c) {
   Tensor* x = c.float_x();
   if (c.flag("rms_scaling", false)) return c.unsupported("rms_scaling");
   return layer_norm(c, x, c.axes(c.has("axis") ? c.ints("axis") : Ints{-1}, c.rank(x)),
-                    c.tensor(c.arg(1, "gamma")), c.tensor(c.arg(2, "beta")),
+                    c.optional_tensor(c.arg(1, "gamma")), c.optional_tensor(c.arg(2, "beta")),
                     c.number("epsilon", 1e-7));
 }
 Value rms_norm_operation(LayerCall& c) {
   Tensor* x = c.float_x();
   return rms_norm(c, x, c.axes(c.has("axis") ? c.ints("axis") : Ints{-1}, c.rank(x)),
-                  c.tensor(c.arg(1, "scale")), c.number("epsilon", 1e-7));
+                  c.optional_tensor(c.arg(1, "scale")), c.number("epsilon", 1e-7));
 }
 Value attention_operation(LayerCall& c) {
   const Value& scale = c.arg(5, "scale");
   if (c.has("attn_logits_soft_cap")) return c.unsupported("attn_logits_soft_cap");
-  Tensor* q = c.tensor(c.arg(0, "query"));
-  Tensor* k = c.tensor(c.arg(1, "key"));
-  Tensor* v = c.tensor(c.arg(2, "value"));
+  Tensor* q = c.optional_tensor(c.arg(0, "query"));
+  Tensor* k = c.optional_tensor(c.arg(1, "key"));
+  Tensor* v = c.optional_tensor(c.arg(2, "value"));
   if (q == nullptr || k == nullptr || v == nullptr)
     return c.fail(Code::BadArity, "an operand is missing");
-  return dot_product_attention(c, q, k, v, c.tensor(c.arg(3, "bias")),
-                               c.tensor(c.arg(4, "mask"), DType::Bool),
+  return dot_product_attention(c, q, k, v, c.optional_tensor(c.arg(3, "bias")),
+                               c.optional_tensor(c.arg(4, "mask"), DType::Bool),
                                scale.is_number() ? std::optional(scale.as_number()) : std::nullopt,
                                c.flag("is_causal", false));
 }

@@ -59,8 +59,8 @@ std::pair<Tensor*, Tensor*> operands(LayerCall& c, const Value& a, const Value& 
     if (number.kind() == Value::Kind::Int && type == DType::Bool) type = DType::I32;
     return type;
   };
-  Tensor* x = a.is_tensor() ? a.as_tensor() : c.tensor(a, number_type(a, b));
-  Tensor* y = b.is_tensor() ? b.as_tensor() : c.tensor(b, number_type(b, a));
+  Tensor* x = a.is_tensor() ? a.as_tensor() : c.optional_tensor(a, number_type(a, b));
+  Tensor* y = b.is_tensor() ? b.as_tensor() : c.optional_tensor(b, number_type(b, a));
   if (x == nullptr || y == nullptr) {
     Tensor* none = c.fail(Code::BadArity, "an operand is missing");
     return {none, none};

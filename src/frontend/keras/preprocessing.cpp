@@ -33,13 +33,10 @@ Value rescaling(LayerCall& c) {
 Tensor* statistic(LayerCall& c, Tensor* x, std::string_view name, const Ints& axes) {
   Tensor* values = c.has(name) ? c.tensor(c.config(name), DType::F32) : c.weight(name);
   if (c.rank(values) == c.rank(x) || c.rank(values) == 0) return values;
-  Sizes shape(static_cast<size_t>(c.rank(x)), Size(1));
-  for (size_t i = 0; i < axes.size(); ++i)
-    shape[static_cast<size_t>(axes[i])] = Size(c.size(x, axes[i]));
-  int64_t count = 1, own = 1;
-  for (const Size& n : shape) count *= n.value;
-  for (int64_t i = 0; i < c.rank(values); ++i) own *= c.size(values, i);
-  return count == own ? c.reshape(values, shape) : values;
+  Ints sizes(static_cast<size_t>(c.rank(x)), 1);
+  for (const int64_t axis : axes) sizes[static_cast<size_t>(axis)] = c.size(x, axis);
+  const bool fits = c.ok() && Shape::of(sizes).num_elements() == values->shape()->num_elements();
+  return fits ? c.reshape(values, Sizes(sizes.begin(), sizes.end())) : values;
 }
 
 Value normalization(LayerCall& c) {

@@ -102,6 +102,7 @@ Prepared einsum(const OpInstance& op, const PrepareContext& ctx) {
   if (size_of(c->batch, labels->b, op.input(1)) != batch ||
       size_of(c->b.shared, labels->b, op.input(1)) != k)
     return nullptr;
+  if (batch > kMostMatrices) return nullptr;
 
   // The left matrix of the product is the operand whose labels the result lists first.
   kernels::BatchedGemmShape s;

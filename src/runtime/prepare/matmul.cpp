@@ -98,6 +98,7 @@ Prepared matmul(const OpInstance& op, const PrepareContext& ctx) {
   shape.b_stride_k = tb ? 1 : b.columns;
   shape.b_stride_n = tb ? b.columns : 1;
   const std::vector<int64_t> batch = broadcast(a.batch, b.batch);
+  if (product(batch) > kMostMatrices) return nullptr;
   shape.a_offsets = batch_offsets(batch, a.batch, a.rows * a.columns);
   shape.b_offsets = batch_offsets(batch, b.batch, b.rows * b.columns);
   shape.c_offsets = batch_offsets(batch, batch, m * n);

@@ -14,6 +14,10 @@ namespace ec::prepare {
 
 using Prepared = std::unique_ptr<PreparedOp>;
 
+// A batched product keeps the places of its matrices. More of them than any network has are left to
+// the reference kernel: a file of some bytes may name a batch of any size.
+inline constexpr int64_t kMostMatrices = int64_t{1} << 20;
+
 Prepared conv(const OpInstance& op, const PrepareContext& ctx);
 Prepared conv_transpose(const OpInstance& op, const PrepareContext& ctx);
 Prepared matmul(const OpInstance& op, const PrepareContext& ctx);

@@ -92,6 +92,7 @@ std::optional<std::vector<AxisStep>> steps_of(const OpInstance& op,
   std::vector<int64_t> shape = op.input(kX).shape;
   std::vector<AxisStep> steps;
   for (const size_t d : order) {
+    if (!has_small_taps(attrs, axes[d])) return std::nullopt;
     const ResizeTaps taps = resize_taps(attrs, axes[d]);
     if (!taps.outside.empty() || taps.per_output > kMaxTaps) return std::nullopt;
     AxisStep s;

@@ -20,6 +20,7 @@ bool same_taps(const ResizeAttrs& attrs, const ResizeAxis& axis, const ResizeAtt
   if (axis.is_identity(attrs.coordinates)) return true;
   ResizeAxis plain = axis;
   plain.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
+  if (!has_small_taps(attrs, axis) || !has_small_taps(other, plain)) return false;
   const ResizeTaps a = resize_taps(attrs, axis), b = resize_taps(other, plain);
   if (a.per_output != b.per_output || !a.outside.empty() || a.index.size() != b.index.size())
     return false;

@@ -28,6 +28,7 @@ std::optional<int64_t> repeated(const ResizeAttrs& attrs, int64_t in, int64_t ou
   axis.input = in;
   axis.output = out;
   axis.scale = static_cast<double>(out) / static_cast<double>(in);
+  if (!has_small_taps(attrs, axis)) return std::nullopt;
   const ResizeTaps taps = resize_taps(attrs, axis);
   for (int64_t o = 0; o < out; ++o)
     if (taps.index[static_cast<size_t>(o)] != o / (out / in)) return std::nullopt;

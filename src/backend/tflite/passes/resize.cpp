@@ -76,8 +76,10 @@ std::vector<double> matrix_of(const ResizeTaps& taps, const ResizeAxis& axis) {
 }
 
 bool reads_the_same(const ResizeAttrs& attrs, const ResizeAttrs& form, const ResizeAxis& axis) {
+  if (axis.is_identity(attrs.coordinates)) return true;
   ResizeAxis plain = axis;
   plain.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
+  if (!has_small_taps(attrs, axis) || !has_small_taps(form, plain)) return false;
   const ResizeTaps given = resize_taps(attrs, axis), taps = resize_taps(form, plain);
   if (!given.outside.empty()) return false;
   if (attrs.mode == ResizeMode::Nearest) {
@@ -140,7 +142,8 @@ Result<bool> lower_resize(Rewriter& r, Operation* op) {
     const ResizeAxis& axis = plan->axes[d];
     // Images of some thousand pixels a side are real.
     const bool nearest = attrs.mode == ResizeMode::Nearest;
-    if (!fits_table(axis.output, nearest ? 1 : axis.input / 4)) return false;
+    if (!fits_table(axis.output, nearest ? 1 : axis.input / 4) || !has_small_taps(attrs, axis))
+      return false;
   }
   Replacement p(r, op);
   if (const auto coordinates = operator_for(op, *plan)) {
