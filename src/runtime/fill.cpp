@@ -49,6 +49,7 @@ std::optional<Fill> fill_from_name(std::string_view name) {
 Result<Value> make_value(DType dtype, std::span<const int64_t> shape, Fill fill, uint64_t seed) {
   const TensorType type(dtype, Shape::of(shape));
   const std::optional<int64_t> bytes = type.num_bytes();
+  if (bytes) EC_CHECK_OK(check_room(static_cast<size_t>(*bytes)));
   Buffer buffer = bytes ? Buffer::allocate(static_cast<size_t>(*bytes)) : Buffer();
   if (!bytes || !buffer.ok())
     return Error(Code::OutOfMemory, "no memory for a value of type " + type.text());

@@ -10,6 +10,7 @@
 #include "quantize/calibration/sample_files.h"
 #include "quantize/fold_input/preprocessing_keys.h"
 #include "runtime/fill.h"
+#include "support/budget.h"
 #include "support/strings.h"
 
 namespace ec::cli {
@@ -171,6 +172,9 @@ class Gatherer {
                                                    printable(name), input->type.text()))
           .hint(fmt::format("give it with --input-shape {}:{}, or pass an array with -i {}=x.npy",
                             name, example_shape(input->type), name));
+    const auto bytes = TensorType(input->type.dtype, Shape::of(*shape)).num_bytes();
+    filled_ += static_cast<size_t>(bytes.value_or(0));
+    EC_CHECK_OK(check_room(filled_));
     EC_TRY(Value value, make_value(input->type.dtype, *shape, fill, seed_ + values_.size()));
     values_.push_back({name, std::move(value)});
     return {};
@@ -195,6 +199,7 @@ class Gatherer {
 
   const Session& session_;
   uint64_t seed_;
+  size_t filled_ = 0;  // bytes of the values that were made here
   Pictures pictures_;
   std::vector<NamedValue> values_;
 };

@@ -131,6 +131,11 @@ Level choose_level(RandomSource& random) {
                      : Level::Recorded;
 }
 
+// Of files of nodes that follow no rule.
+const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
+    generate_onnx_file,
+};
+
 BuilderOptions choose_options(RandomSource& random, Model& model) {
   BuilderOptions options;
   options.values = &model.inputs;
@@ -161,7 +166,7 @@ Model generate(uint64_t seed, const GenerateOptions& options) {
   if (model.level == Level::Recorded) return model;
   if (model.level == Level::File) {
     if (!random.chance(70) || !generate_damaged(random, options, model))
-      generate_file(random, model);
+      random.one_of(kFileGenerators)(random, model);
     return model;
   }
   model.graph = std::make_unique<Graph>("fuzz");

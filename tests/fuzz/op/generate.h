@@ -19,9 +19,9 @@ Model generate(uint64_t seed, const GenerateOptions& options);
 // Adds operations by their recipes; used for models and for the bodies in them.
 void add_operations(Builder& b, int64_t count);
 
-// An ONNX file of nodes that follow no rule: fills what a model knows of its file
-// (generate_file.cpp).
-void generate_file(RandomSource& random, Model& model);
+// A file of nodes that follow no rule, made from an importer's own tables: fills what a model knows
+// of its file. One function a format, each in a file of its own.
+void generate_onnx_file(RandomSource& random, Model& model);
 
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.

@@ -297,7 +297,7 @@ class FileGenerator {
 
 }  // namespace
 
-void generate_file(RandomSource& random, Model& model) {
+void generate_onnx_file(RandomSource& random, Model& model) {
   const Operator& subject = random.one_of(operators());
   model.file_subject = std::string(subject.row->name);
   model.files = {{"", FileGenerator(random).generate(subject)}};
