@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "analysis/costs.h"
 #include "driver/output_paths.h"
@@ -148,12 +149,17 @@ std::string Compilation::options_sha256() const {
                     provenance_text(registry_->options(), options_, verb_));
 }
 
-Status Compilation::run_phase(const Phase& phase) {
+// Whoever calls the library gets an error where memory is refused; large tables ask beforehand.
+Status Compilation::run_phase(const Phase& phase) try {
   Status status = phase.run(*this);
   // What was stopped may look like a success; files that have their names are one.
   if (status.ok() && phase.run != &commit) status = check_budget();
   if (status.ok() || !is_stop(status.error().code())) return status;
   return std::move(status).error().note(fmt::format("in phase '{}'", phase.name));
+} catch (const std::bad_alloc&) {
+  return Error(Code::OutOfMemory, "memory exhausted")
+      .note(fmt::format("in phase '{}'", phase.name))
+      .hint("use a smaller model or input shape, or a machine with more memory");
 }
 
 Status Compilation::run(std::string_view last) {

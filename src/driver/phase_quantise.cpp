@@ -40,7 +40,7 @@ struct CalibrationData {
     const Options& options = c.options();
     const quantize::MeasuredWith key = statistics_of_options(c);
     if (!options.text("statistics").empty()) {
-      EC_TRY(measurements, load_statistics(options.text("statistics")));
+      EC_TRY(measurements, quantize::Measurements::load(options.text("statistics")));
       EC_CHECK_OK(measurements->check(graph, key));
       samples = quantize::played_back_samples(*measurements);
       return {};

@@ -4,16 +4,9 @@
 
 #include "driver/quantize_request.h"
 #include "support/file.h"
-#include "support/input_file.h"
 #include "support/strings.h"
 
 namespace ec {
-
-Result<quantize::Measurements> load_statistics(const std::string& path) {
-  EC_TRY(const Blob file, read_file(path));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
-  return quantize::Measurements::parse(text, path);
-}
 
 Status take_options_of_statistics(const OptionCatalog& catalog, Verb verb, Options& options) {
   if (!kQuantizesModel.has(verb) || options.text("statistics").empty()) return {};
@@ -21,7 +14,7 @@ Status take_options_of_statistics(const OptionCatalog& catalog, Verb verb, Optio
   if (!options.text("calibration-data").empty())
     return Error(Code::Usage, "--statistics takes the place of --calibration-data")
         .hint("leave one of them out");
-  EC_TRY(const quantize::Measurements measurements, load_statistics(file));
+  EC_TRY(const quantize::Measurements measurements, quantize::Measurements::load(file));
   for (const auto& [name, own] :
        statistics_key(catalog, options, verb, StatisticsRole::DescribesData)) {
     const std::string& kept = measurements.data_option(name);

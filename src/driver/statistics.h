@@ -1,8 +1,6 @@
 // What calibration measured, in files of --save-statistics and --statistics.
 #pragma once
 
-#include <string>
-
 #include "driver/compilation.h"
 #include "quantize/trial/measurements.h"
 #include "support/result.h"
@@ -16,7 +14,6 @@ Status take_options_of_statistics(const OptionCatalog& catalog, Verb verb, Optio
 // What decides the measurements beside the graph and the data.
 quantize::MeasuredWith statistics_of_options(const Compilation& compilation);
 
-Result<quantize::Measurements> load_statistics(const std::string& path);
 // To the file of --save-statistics.
 Status save_statistics(const Compilation& compilation, quantize::Measurements& measurements);
 

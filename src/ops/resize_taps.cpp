@@ -83,7 +83,8 @@ Filter make_filter(const ResizeAttrs& attrs, double scale) {
 
 bool has_small_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   constexpr int64_t kMost = int64_t{1} << 21;
-  return axis.output <= kMost && make_filter(attrs, axis.scale).count <= kMost / axis.output;
+  const int64_t outputs = std::max<int64_t>(axis.output, 1);
+  return outputs <= kMost && make_filter(attrs, axis.scale).count <= kMost / outputs;
 }
 
 ResizeTaps resize_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {

@@ -10,6 +10,7 @@
 
 #include "ir/base64.h"
 #include "ir/text.h"
+#include "support/input_file.h"
 #include "support/sha256.h"
 #include "support/strings.h"
 #include "support/text_memory.h"
@@ -316,6 +317,12 @@ Measurements::Measurements() : record_(std::make_unique<Record>()) {}
 Measurements::~Measurements() = default;
 Measurements::Measurements(Measurements&&) noexcept = default;
 Measurements& Measurements::operator=(Measurements&&) noexcept = default;
+
+Result<Measurements> Measurements::load(const std::string& path) {
+  EC_TRY(const Blob file, read_file(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
+  return parse(text, path);
+}
 
 Result<Measurements> Measurements::parse(std::string_view text, std::string file) {
   if (Status fits = check_json(text, text.size()); !fits.ok())

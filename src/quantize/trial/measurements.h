@@ -30,6 +30,7 @@ class Measurements {
 
   // Reads a file that text() made; `file` is its name for errors. Errors: CorruptFile.
   static Result<Measurements> parse(std::string_view text, std::string file);
+  static Result<Measurements> load(const std::string& path);
   std::string text() const;  // JSON
 
   bool playing() const { return playing_; }

@@ -64,12 +64,20 @@ class Null(Case):
         self.assertEqual((self.dir / "out.null/settings/null.txt").read_text(), "cores=4\nmode=lazy\ntrace=false\n")
         self.assertEqual(self.files(), ["m.ecir", "n.toml", "out.null/graph.ecir", "out.null/settings/null.txt"])
 
+    def test_memory_that_is_not_there_is_a_coded_error(self):
+        refused = self.bad(4, "EC5001", "m.ecir", "-t", "null", "--null-mode", "greedy")
+        self.assertIn("phase 'place'", refused.err)
+        self.assertEqual(self.files(), ["m.ecir"])
+
     @unittest.skipUnless("EC_NULL_PYTHON" in os.environ, "built without the Python module")
     def test_python(self):
         code = (
             "import inspect, edgecompiler\n"
             "assert 'null_cores' in inspect.signature(edgecompiler.compile).parameters\n"
             "assert 'null' in [t['name'] for t in edgecompiler.targets()]\n"
+            "try:\n    edgecompiler.compile('m.ecir', target='null', null_mode='greedy')\n"
+            "except edgecompiler.EdgeCompilerError as e:\n    assert e.code == 'EC5001', e.code\n"
+            "else:\n    raise SystemExit('compiled')\n"
             "r = edgecompiler.compile('m.ecir', target='null', null_cores=2, output='p.null')\n"
             "assert r.backend == 'null', r.backend\n"
         )

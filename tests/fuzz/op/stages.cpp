@@ -388,11 +388,11 @@ class Stages {
       if (is_fault(opened.error().code())) find("internal", text_of(opened.error()));
       return;
     }
-    const Result<std::vector<NamedValue>> inputs = opened->session->random_inputs(1);
-    if (!inputs.ok()) return;
     begin("run file");
     Budget budget(BudgetLimits{.work = 20'000'000, .memory = size_t{64} << 20});
     const BudgetScope scope(budget);
+    const Result<std::vector<NamedValue>> inputs = opened->session->random_inputs(1);
+    if (!inputs.ok()) return;
     const Result<std::vector<Value>> results = opened->session->run(*inputs);
     if (!results.ok() && is_fault(results.error().code()))
       find("internal", text_of(results.error()));
