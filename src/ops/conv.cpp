@@ -237,6 +237,8 @@ void run_conv(KernelContext& ctx) {
 
 Status reference_conv(KernelContext& ctx) {
   if (ctx.output(0).count() == 0) return {};
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  EC_CHECK_OK(check_room(convolve_scratch_bytes(conv_shape(ctx, attrs.layout, attrs.groups))));
   with_compute_type(ctx.output(0).dtype, [&](auto type) { run_conv<decltype(type)>(ctx); });
   return {};
 }
@@ -291,6 +293,8 @@ void run_conv_transpose(KernelContext& ctx) {
 
 Status reference_conv_transpose(KernelContext& ctx) {
   if (ctx.output(0).count() == 0) return {};
+  const auto& attrs = ctx.attrs<ConvTransposeAttrs>();
+  EC_CHECK_OK(check_room(convolve_scratch_bytes(conv_shape(ctx, attrs.layout, attrs.groups))));
   with_compute_type(ctx.output(0).dtype,
                     [&](auto type) { run_conv_transpose<decltype(type)>(ctx); });
   return {};

@@ -44,6 +44,12 @@ struct Epilogue {
   double alpha = 0, beta = 0;
 };
 
+// What convolve() takes beside the operands: far more than the weights where a filter is immense.
+inline size_t convolve_scratch_bytes(const ConvShape& s) {
+  const auto per_tap = static_cast<size_t>(kProductBlock) * sizeof(int64_t);
+  return static_cast<size_t>(s.taps) * static_cast<size_t>(s.in_channels + 1) * per_tap;
+}
+
 // find_sources(first, count, table): table[tap * kProductBlock + j] = input position that output
 // position first + j reads with this tap, or -1.
 template <class C, class FindSources>

@@ -183,11 +183,14 @@ Status emit_dynamic_update(OpEmitter& e) {
   std::vector<size_t> shorter;
   for (size_t d = 0; d < x.size(); ++d)
     if (x[d] != update[d]) shorter.push_back(d);
-  if (shorter.size() == 1) {
-    const size_t axis = shorter.front();
+  // The places of the rows are stored.
+  constexpr int64_t kMostRows = int64_t{1} << 20;
+  const size_t axis = shorter.front();
+  if (shorter.size() == 1 && update[axis] <= kMostRows)
     return emit_row_update(e, axis, x[axis], update[axis]);
-  }
-  EC_CHECK_OK(e.need(kCoremlIos18, "an update of a part along several dimensions"));
+  EC_CHECK_OK(e.need(kCoremlIos18, shorter.size() == 1
+                                       ? "an update of more than a million rows"
+                                       : "an update of a part along several dimensions"));
   return emit_slice_update(e, x, update);
 }
 

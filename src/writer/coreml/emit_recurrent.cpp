@@ -77,6 +77,12 @@ void add_weights(OpEmitter& e, const Lstm& lstm, std::vector<Arg>& args) {
 // A state [directions, batch, hidden] as [batch, directions * hidden].
 std::string initial_state(OpEmitter& e, const Lstm& lstm, size_t i) {
   const int64_t width = lstm.directions * lstm.hidden;
+  // Open batches, and those whose zeros would be stored for nothing.
+  constexpr int64_t kMostStored = int64_t{1} << 16;
+  const bool is_large = lstm.batch > kMostStored / std::max<int64_t>(width, 1);
+  if (!e.has(i) && lstm.batch != coreml::kUnknownSize && is_large)
+    return e.step("fill", {{"shape", e.ints({lstm.batch, width})}, {"value", e.real(0)}},
+                  ValueType::tensor(e.element(), {lstm.batch, width}));
   if (!e.has(i) && lstm.batch == coreml::kUnknownSize) {
     SizeList sizes(e);
     sizes.add_input(0, 1);

@@ -18,8 +18,8 @@ Status softmax(OpEmitter& e) { return axis_op(e, "Softmax"); }
 Status log_softmax(OpEmitter& e) { return axis_op(e, "LogSoftmax"); }
 Status hardmax(OpEmitter& e) { return axis_op(e, "Hardmax"); }
 
-// A scale of ones: ONNX does not let it be absent. Sizes that are open leave a scalar, which fits
-// by broadcasting.
+// A scale of ones: ONNX does not let it be absent. Sizes that are open, or more than any network
+// has, leave a scalar, which fits by broadcasting.
 std::string unit_scale(OpEmitter& e, int64_t axis) {
   const std::optional<Shape>& shape = e.type(0).shape;
   TensorType type(e.dtype(), Shape{});
@@ -27,10 +27,10 @@ std::string unit_scale(OpEmitter& e, int64_t axis) {
   const int64_t first = axis < 0 ? axis + rank : axis;
   for (int64_t d = std::max<int64_t>(first, 0); d < rank; ++d)
     type.shape->push_back((*shape)[static_cast<size_t>(d)]);
+  constexpr int64_t kMostBytes = int64_t{1} << 20;
   const auto bytes = type.num_bytes();
-  if (!bytes) return e.scalar(e.dtype(), 1);
+  if (!bytes || *bytes > kMostBytes) return e.scalar(e.dtype(), 1);
   Buffer ones = Buffer::allocate(static_cast<size_t>(*bytes));
-  if (!ones.ok()) return e.scalar(e.dtype(), 1);
   const std::vector<double> values(static_cast<size_t>(*type.num_elements()), 1.0);
   const std::vector<int64_t> sizes = type.shape->sizes();
   store<double>(MutableView{type.dtype, sizes, ones.data(), nullptr}, values);

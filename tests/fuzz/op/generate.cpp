@@ -1,7 +1,9 @@
 #include "fuzz/op/generate.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "frontend/default_sizes.h"
 #include "fuzz/op/recipes.h"
 
 namespace ec::fuzz {
@@ -122,6 +124,33 @@ void drop_unused(Graph& graph, std::vector<Value>& values) {
     if (tensor->is_constant() && graph.is_unused(tensor)) graph.erase(tensor);
 }
 
+// One of the open sizes becomes immense, wherever it stands: tables, masks and states as large as a
+// tensor show. Such a model has no values. Where inference refuses the size the model stays.
+void enlarge(Builder& b, Model& model) {
+  std::vector<std::string> symbols;
+  for (const Tensor* input : model.graph->inputs())
+    for (const Dim& dim : *input->shape())
+      if (dim.is_symbol()) symbols.emplace_back(dim.symbol_name());
+  if (symbols.empty()) return;
+  const std::string chosen = b.random().one_of(symbols);
+  const int64_t size = b.random().one_of<int64_t>(
+      {1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30, std::numeric_limits<int32_t>::max()});
+  GivenShapes shapes;
+  for (const Tensor* input : model.graph->inputs()) {
+    std::vector<int64_t> sizes = b.sizes_of(input).value_or(Sizes(input->shape()->rank(), 1));
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const Dim& dim = (*input->shape())[d];
+      if (dim.is_symbol() && dim.symbol_name() == chosen) sizes[d] = size;
+    }
+    shapes[input->name()] = std::move(sizes);
+  }
+  std::unique_ptr<Graph> large = model.graph->clone();
+  DiagnosticSink sink;
+  if (!bind_shapes(*large, shapes, sink).ok() || !verify(*large).empty()) return;
+  model.graph = std::move(large);
+  model.inputs.clear();
+}
+
 Level choose_level(RandomSource& random) {
   const int64_t draw = random.pick(0, 99);
   return draw < 55   ? Level::Legal
@@ -192,6 +221,7 @@ Model generate(uint64_t seed, const GenerateOptions& options) {
   for (int64_t i = 0; i < behind; ++i) add(any_kind(b), false);
   choose_outputs(b);
   if (random.chance(90)) drop_unused(*model.graph, model.inputs);
+  if (b.options().open_sizes && random.chance(20)) enlarge(b, model);
   return model;
 }
 

@@ -33,7 +33,7 @@ struct Model {
   Level level = Level::Legal;
   OpKind subject = OpKind::Identity;  // the op that the model is about
   std::unique_ptr<Graph> graph;       // null: only `files`
-  std::vector<Value> inputs;          // one per graph input
+  std::vector<Value> inputs;          // one per graph input, or none: it is not run
   std::vector<OpKind> tried, taken;   // operations offered to inference, and those it accepted
   std::vector<ModelFile> files;
   std::string file_name = "fuzz.onnx";
