@@ -131,8 +131,11 @@ Result<std::optional<Shape>> shape_from_operand(const InferContext& ctx) {
   }
   if (auto dims = ctx.dim_values(0)) return std::optional(Shape(std::move(*dims)));
   const auto rank = ctx.type(0).num_elements();
-  constexpr int64_t kMaxOpenRank = 64;  // lists of unknown sizes beyond this are not spelt out
-  if (!rank || *rank > kMaxOpenRank) return std::optional<Shape>{};
+  if (!rank) return std::optional<Shape>{};
+  if (*rank > rule::kAnyRank)
+    return ctx.bad_value("shape has " + std::to_string(*rank) +
+                         " elements; tensors have at most " + std::to_string(rule::kAnyRank) +
+                         " dimensions");
   return std::optional(Shape(std::vector<Dim>(static_cast<size_t>(*rank), Dim::unknown())));
 }
 

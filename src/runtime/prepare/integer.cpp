@@ -44,6 +44,7 @@ Prepared integer_gemm(const OpInstance& op, const PrepareContext& ctx) {
   if (!is_weighted(op) || !in || attrs.transpose_a || !attrs.transpose_b || attrs.alpha != 1.0F ||
       attrs.beta != 1.0F)
     return nullptr;
+  if (op.input(0).shape[0] > kMaxSources) return nullptr;
   const auto& w = op.input(1).shape;
   const auto weights = weights_of(op, w[0], 1, w[1]);
   if (!weights) return nullptr;

@@ -61,6 +61,9 @@ Status check_operands(const OpEmitter& e) {
     if (tensor->shape()->rank() > kMostDimensions)
       return e.fail(fmt::format("'{}' has {} dimensions, Core ML takes 5",
                                 printable(tensor->name()), tensor->shape()->rank()));
+    if (tensor->type().num_elements().value_or(0) > std::numeric_limits<int32_t>::max())
+      return e.fail(fmt::format("'{}' has more elements than programs count with 32 bits",
+                                printable(tensor->name())));
     if (tensor->type().quant)
       return e.fail("arithmetic on integers with scales, which programs do not have",
                     "give the float model, or one with quantize and dequantize around its layers");

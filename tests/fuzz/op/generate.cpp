@@ -156,7 +156,8 @@ Level choose_level(RandomSource& random) {
   return draw < 55   ? Level::Legal
          : draw < 75 ? Level::Near
          : draw < 88 ? Level::Wild
-         : draw < 98 ? Level::File
+         : draw < 97 ? Level::File
+         : draw < 98 ? Level::Immense
                      : Level::Recorded;
 }
 
@@ -172,7 +173,7 @@ BuilderOptions choose_options(RandomSource& random, Model& model) {
     options.real = random.one_of({DType::F16, DType::F64, DType::BF16});
   else if (random.chance(15))
     options.stored = random.one_of({DType::I8, DType::I8, DType::U8, DType::I16});
-  options.open_sizes = random.chance(20);
+  options.open_sizes = model.level == Level::Immense || random.chance(20);
   return options;
 }
 
@@ -221,7 +222,7 @@ Model generate(uint64_t seed, const GenerateOptions& options) {
   for (int64_t i = 0; i < behind; ++i) add(any_kind(b), false);
   choose_outputs(b);
   if (random.chance(90)) drop_unused(*model.graph, model.inputs);
-  if (b.options().open_sizes && random.chance(20)) enlarge(b, model);
+  if (model.level == Level::Immense) enlarge(b, model);
   return model;
 }
 

@@ -20,8 +20,10 @@ enum class Level : uint8_t {
   Wild,      // anything that the signatures allow
   File,      // a file: nodes made without looking at any rule, or one of ours with damage
   Recorded,  // a recorded model of another framework with damage
+  Immense,   // a legal model with one immense size
 };
-inline constexpr std::string_view kLevelNames[] = {"legal", "near", "wild", "file", "recorded"};
+inline constexpr std::string_view kLevelNames[] = {"legal", "near",     "wild",
+                                                   "file",  "recorded", "immense"};
 inline constexpr size_t kLevels = std::size(kLevelNames);
 
 struct ModelFile {

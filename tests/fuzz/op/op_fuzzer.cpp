@@ -1,6 +1,6 @@
 // Models made from the op table, through every phase of the compiler.
 //
-//   op_fuzzer --seed 1 --count 3000 [--level legal|near|wild|file|recorded] [--ops PATTERN]
+//   op_fuzzer --seed 1 --count 3000 [--level LEVEL] [--ops PATTERN]
 //             [--recorded FOLDER] [--jobs N] [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
 //   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--recorded FOLDER] [--print]
 //
@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
   if (!ec::fuzz::parse(argc, argv, arguments)) {
     std::fprintf(
         stderr,
-        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file|recorded] [--ops PATTERN] "
+        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file|recorded|immense] [--ops PATTERN] "
         "[--recorded FOLDER] "
         "[--jobs N] [--report FILE] [--quiet] [--replay SEED [--print]]\n");
     return 2;
