@@ -57,6 +57,8 @@ class WholeAttention {
       return false;
     for (const Tensor* operand : op->inputs())
       if (operand != nullptr && !static_shape(operand)) return false;
+    if (!fits_heads(*static_shape(op->input(kQ)), op->attrs_as<AttentionAttrs>().q_heads))
+      return false;
     return op->outputs().size() <= 3 || op->graph().is_unused(op->output(3));
   }
 

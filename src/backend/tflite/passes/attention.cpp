@@ -69,6 +69,8 @@ bool fits(const Operation* op) {
     return false;
   for (size_t i = 0; i < op->inputs().size(); ++i)
     if (op->input(i) != nullptr && !static_shape(op->input(i))) return false;
+  if (!fits_heads(*static_shape(op->input(kQ)), op->attrs_as<AttentionAttrs>().q_heads))
+    return false;
   // The products themselves are asked for.
   if (op->outputs().size() > 3 && !op->graph().is_unused(op->output(3))) return false;
   const Tensor *mask = op->input(kMask), *past = op->input(kPastKey);
