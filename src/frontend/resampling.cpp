@@ -148,6 +148,7 @@ std::vector<float> area_matrix(int64_t input, int64_t output, float step) {
 }
 
 Tensor* resample(GraphBuilder& b, Tensor* x, int64_t axis, const Resampling& r, size_t& room) {
+  if (!b.ok()) return x;
   if (!(r.scale > 0.0f) || !std::isfinite(r.scale) || !std::isfinite(r.translation))
     return b.fail(Code::BadValue, "a scale should be positive and finite");
   if (!take_room(b, r.input, r.output, room)) return x;

@@ -74,8 +74,10 @@ struct Filter {
 Filter make_filter(const ResizeAttrs& attrs, double scale) {
   if (attrs.mode == ResizeMode::Nearest) return {};
   const double radius = attrs.mode == ResizeMode::Cubic ? 2.0 : 1.0;
-  const double stretch = attrs.antialias ? std::min(scale, 1.0) : 1.0;
-  const auto first = static_cast<int64_t>(std::floor(-radius / stretch)) + 1;
+  const double stretch = attrs.antialias && scale < 1.0 ? scale : 1.0;
+  // An image of nothing has a scale of 0: a filter without end.
+  constexpr double kLongest = int64_t{1} << 40;
+  const auto first = static_cast<int64_t>(std::max(std::floor(-radius / stretch), -kLongest)) + 1;
   return {first, 2 - 2 * first, stretch};
 }
 
@@ -83,8 +85,8 @@ Filter make_filter(const ResizeAttrs& attrs, double scale) {
 
 bool has_small_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   constexpr int64_t kMost = int64_t{1} << 21;
-  const int64_t outputs = std::max<int64_t>(axis.output, 1);
-  return outputs <= kMost && make_filter(attrs, axis.scale).count <= kMost / outputs;
+  if (axis.output <= 0) return true;
+  return axis.output <= kMost && make_filter(attrs, axis.scale).count <= kMost / axis.output;
 }
 
 ResizeTaps resize_taps(const ResizeAttrs& attrs, const ResizeAxis& axis) {

@@ -89,6 +89,17 @@ TEST(Resize, TapsStayInside) {
   }
 }
 
+TEST(ResizeTaps, AnImageOfNothingHasSmallOnes) {
+  ResizeAttrs attrs;
+  attrs.antialias = true;
+  for (const ResizeMode mode : {ResizeMode::Nearest, ResizeMode::Linear, ResizeMode::Cubic}) {
+    attrs.mode = mode;
+    const ResizeAxis axis{4, 0, 0.0};
+    EXPECT_TRUE(has_small_taps(attrs, axis));
+    EXPECT_TRUE(resize_taps(attrs, axis).index.empty());
+  }
+}
+
 TEST(GridSample, HostilePoints) {
   const double inf = INFINITY, nan = NAN;
   const auto x = f32({1, 1, 2, 2}, {1, 2, 3, 4});

@@ -44,10 +44,9 @@ Status extract_patches(OpContext& ctx) {
   }
   constexpr int64_t kMaxPatch = 4096;
   const auto patch = checked_extent(std::vector<int64_t>{kernel[0], kernel[1], channels}, 1);
-  if (!patch || *patch < 1 || *patch > kMaxPatch ||
-      ctx.importer().turned_room() < static_cast<size_t>(*patch * *patch) * sizeof(float))
+  if (!patch || *patch < 1 || *patch > kMaxPatch)
     return ctx.fail(Code::TooLarge, "a patch is too large");
-  ctx.importer().turned_room() -= static_cast<size_t>(*patch * *patch) * sizeof(float);
+  EC_CHECK_OK(ctx.take_room(static_cast<size_t>(*patch * *patch) * sizeof(float)));
   std::vector<float> ones(static_cast<size_t>(*patch * *patch), 0.0f);
   for (int64_t i = 0; i < *patch; ++i) ones[static_cast<size_t>(i * *patch + i)] = 1.0f;
   ec::Tensor* weights =
@@ -130,11 +129,12 @@ Result<ec::Tensor*> as_dilated(OpContext& ctx, const DilatedConv& found) {
     return static_cast<ec::Tensor*>(nullptr);
   ConvAttrs attrs = old;
   for (size_t i = 0; i < blocks; ++i) {
-    const int64_t begin = (*pads)[2 * i] - (*crops)[2 * i];
-    const int64_t end = (*pads)[2 * i + 1] - (*crops)[2 * i + 1];
-    if (begin < 0 || end < 0 || (*block)[i] < 1) return static_cast<ec::Tensor*>(nullptr);
     // What is cropped at the beginning has to be whole steps: it is the padding up to the block.
     if ((*crops)[2 * i] != 0) return static_cast<ec::Tensor*>(nullptr);
+    const int64_t begin = (*pads)[2 * i], before = (*pads)[2 * i + 1], cut = (*crops)[2 * i + 1];
+    if (begin < 0 || cut < 0 || before < cut || (*block)[i] < 1)
+      return static_cast<ec::Tensor*>(nullptr);
+    const int64_t end = before - cut;
     attrs.dilations[first + i] = (*block)[i];
     attrs.pads[first + i] = begin;
     attrs.pads[spatial + first + i] = end;

@@ -1,6 +1,7 @@
 // Boxes of a detector: suppression of those that overlap better ones.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "frontend/graph_builder.h"
 #include "frontend/tensorflow/table.h"
@@ -62,6 +63,7 @@ Status non_max_suppression(OpContext& ctx) {
 struct Combined {
   int64_t total = 0;                // boxes of an image in the result
   ec::Tensor* per_class = nullptr;  // i64[1]
+  ec::Tensor* places = nullptr;     // 0 ... total - 1
   ec::Tensor* iou = nullptr;
   ec::Tensor* threshold = nullptr;
   bool clip = true;
@@ -92,9 +94,7 @@ Detections best_of(GraphBuilder& b, const Combined& wanted, ec::Tensor* boxes, e
   largest.axis = 0;
   const Tensors top = b.add_many(OpKind::TopK, {values, b.int_list({total})}, largest, 2);
   ec::Tensor* rows = b.gather(found, top[1], 0);
-  std::vector<int64_t> numbers(static_cast<size_t>(total));
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
-  ec::Tensor* used = b.add(OpKind::Less, {b.int_list(numbers), count});
+  ec::Tensor* used = b.add(OpKind::Less, {wanted.places, count});
   const auto column = [&](int64_t i) { return b.squeeze(b.slice(rows, 1, i, i + 1), {1}); };
   ec::Tensor* corners = b.gather(b.squeeze(boxes, {0}), column(2), 0);
   if (wanted.clip) corners = b.clip(corners, 0.0, 1.0);
@@ -133,6 +133,10 @@ Status combined_non_max_suppression(OpContext& ctx) {
   wanted.total = total;
   if (ctx.attr_bool("pad_per_class"))
     wanted.total = std::min(total, per_class * std::min(kMost, b.size(scores, 2)));
+  EC_CHECK_OK(ctx.take_room(static_cast<size_t>(wanted.total) * sizeof(int64_t)));
+  std::vector<int64_t> places(static_cast<size_t>(wanted.total));
+  std::iota(places.begin(), places.end(), 0);
+  wanted.places = b.int_list(places);
   wanted.per_class = b.int_list({per_class});
   wanted.iou = ctx.in(4);
   wanted.threshold = ctx.in(5);

@@ -118,9 +118,11 @@ Status set_transposed_padding(const OpContext& ctx, std::span<const int64_t> ker
     if (out < 1 || out > (int64_t{1} << 31))
       return ctx.fail(Code::BadValue, "the output shape has a size of " + std::to_string(out));
     int64_t begin = given[i];
-    if (rule == PaddingRule::Same)
-      begin = std::max<int64_t>(0, ((out + stride - 1) / stride - 1) * stride + reach - out) / 2;
-    const int64_t end = (in - 1) * stride + reach - begin - out;
+    if (rule == PaddingRule::Same) begin = same_padding(out, stride, reach) / 2;
+    const auto begins = checked_mul(in - 1, stride);  // of the last window
+    if (!begins || *begins > (int64_t{1} << 48))
+      return ctx.fail(Code::TooLarge, "the input is " + x->type().text());
+    const int64_t end = *begins + reach - begin - out;
     attrs.pads[i] = begin;
     attrs.pads[spatial + i] = std::max<int64_t>(0, end);
     attrs.output_padding[i] = std::max<int64_t>(0, -end);

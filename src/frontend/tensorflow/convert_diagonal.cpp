@@ -11,12 +11,15 @@ namespace {
 constexpr int64_t kMaxSide = 4096;
 
 // [rows, columns], true on the main diagonal.
-ec::Tensor* on_diagonal(GraphBuilder& b, int64_t rows, int64_t columns) {
+Result<ec::Tensor*> on_diagonal(OpContext& ctx, int64_t rows, int64_t columns) {
+  if (rows < 1 || columns < 1 || rows > kMaxSide || columns > kMaxSide)
+    return ctx.fail(Code::TooLarge, "the matrix is too large");
+  EC_CHECK_OK(ctx.take_room(static_cast<size_t>(rows * columns)));
   std::vector<uint8_t> bits(static_cast<size_t>(rows * columns), 0);
   for (int64_t i = 0; i < std::min(rows, columns); ++i)
     bits[static_cast<size_t>(i * columns + i)] = 1;
   const TensorType type(DType::Bool, Shape{Dim(rows), Dim(columns)});
-  return b.graph().add_constant("", type, Blob::copy_of(std::span<const uint8_t>(bits)));
+  return ctx.graph().add_constant("", type, Blob::copy_of(std::span<const uint8_t>(bits)));
 }
 
 // Later versions name diagonals beside the main one and sizes: only what the first had is taken.
@@ -25,12 +28,6 @@ Status check_main(const OpContext& ctx, size_t k_input) {
   EC_TRY(const std::vector<int64_t> k, ctx.need_ints(k_input, "k"));
   if (std::ranges::all_of(k, [](int64_t number) { return number == 0; })) return {};
   return ctx.unsupported("diagonals beside the main one are not supported");
-}
-
-Status check_side(const OpContext& ctx, std::initializer_list<int64_t> sides) {
-  if (std::ranges::all_of(sides, [](int64_t side) { return side > 0 && side <= kMaxSide; }))
-    return {};
-  return ctx.fail(Code::TooLarge, "the matrix is too large");
 }
 
 // (diagonal, k?, rows?, columns?, padding?)
@@ -42,13 +39,13 @@ Status matrix_diag(OpContext& ctx) {
   if (rank < 1) return ctx.fail(Code::ShapeMismatch, "a diagonal is needed");
   const int64_t side = b.size(x, rank - 1);
   EC_CHECK_OK(b.status());
-  EC_CHECK_OK(check_side(ctx, {side}));
   for (size_t i = 2; i < std::min<size_t>(ctx.num_inputs(), 4); ++i) {
     EC_TRY(const int64_t given, ctx.need_int(i, "num_rows"));
     if (given != -1 && given != side) return ctx.unsupported("matrices that are not square");
   }
   const double padding = ctx.num_inputs() > 4 ? known_scalar(ctx.in(4)).value_or(0.0) : 0.0;
-  ec::Tensor* y = b.where(on_diagonal(b, side, side), b.unsqueeze(x, {rank}), b.like(x, padding));
+  EC_TRY(ec::Tensor * diagonal, on_diagonal(ctx, side, side));
+  ec::Tensor* y = b.where(diagonal, b.unsqueeze(x, {rank}), b.like(x, padding));
   EC_CHECK_OK(b.status());
   return ctx.set(0, y);
 }
@@ -59,7 +56,7 @@ struct Matrix {
   ec::Tensor* diagonal = nullptr;
 };
 
-Result<Matrix> matrix_of(const OpContext& ctx, GraphBuilder& b, size_t k_input) {
+Result<Matrix> matrix_of(OpContext& ctx, GraphBuilder& b, size_t k_input) {
   EC_CHECK_OK(check_main(ctx, k_input));
   const ec::Tensor* x = ctx.in(0);
   Matrix matrix;
@@ -68,8 +65,7 @@ Result<Matrix> matrix_of(const OpContext& ctx, GraphBuilder& b, size_t k_input) 
   matrix.rows = b.size(x, matrix.rank - 2);
   matrix.columns = b.size(x, matrix.rank - 1);
   EC_CHECK_OK(b.status());
-  EC_CHECK_OK(check_side(ctx, {matrix.rows, matrix.columns}));
-  matrix.diagonal = on_diagonal(b, matrix.rows, matrix.columns);
+  EC_TRY(matrix.diagonal, on_diagonal(ctx, matrix.rows, matrix.columns));
   return matrix;
 }
 

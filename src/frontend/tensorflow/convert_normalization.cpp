@@ -38,7 +38,8 @@ Status of_batch(OpContext& ctx, Layout layout, float epsilon) {
     Shape inner;
     for (size_t d = 2; d < rank; ++d) inner.push_back(shape[d]);
     const auto count = inner.num_elements();
-    if (count && *count > 0 && *count < (1 << 20) && inner.is_static()) {
+    if (count && *count > 0 && *count < (1 << 20) && inner.is_static() &&
+        ctx.take_room(static_cast<size_t>(*count) * sizeof(float)).ok()) {
       const std::vector<float> ones(static_cast<size_t>(*count), 1.0f);
       ec::Tensor* scale = ctx.graph().add_constant<float>("", inner, std::span<const float>(ones));
       EC_TRY(y, ctx.add(OpKind::LayerNorm, {x, scale}, attrs));
@@ -69,6 +70,8 @@ Status of_batch(OpContext& ctx, Layout layout, float epsilon) {
 Status fused_batch_norm(OpContext& ctx) {
   const float epsilon = ctx.attr_float("epsilon", 1e-4f);
   EC_TRY(const size_t rank, ctx.rank());
+  if (rank != 4 && rank != 5)
+    return ctx.fail(Code::ShapeMismatch, "the input has to have 4 or 5 dimensions");
   EC_TRY(const Layout layout, layout_of(ctx, rank == 5 ? 3 : 2));
   if (ctx.attr_bool("is_training", true)) return of_batch(ctx, layout, epsilon);
   BatchNormAttrs attrs;

@@ -30,6 +30,10 @@ Result<Steps> steps_of(const OpContext& ctx, const std::vector<float>& mins,
                                                 std::to_string(max) + " is not valid");
     // A range of nothing: all values are zero.
     const float scale = max == min ? 1.0f : (max - min) / (steps.high - steps.low);
+    // Floats have no number for the distance of the largest ones, or for a part of the smallest.
+    if (!std::isnormal(scale))
+      return ctx.fail(Code::BadQuantParams, "the range " + std::to_string(min) + " to " +
+                                                std::to_string(max) + " has no usable step");
     const float wanted = steps.low - min / scale;
     const float zero = round_half_away(std::clamp(wanted, steps.low, steps.high));
     steps.scales.push_back(scale);

@@ -4,8 +4,11 @@
 namespace ec::tf {
 namespace {
 
+// Any two numbers; the sum of large ones wraps around.
 int64_t seed_of(const OpContext& ctx) {
-  return ctx.attr_int("seed") * 1'000'003 % (int64_t{1} << 40) + ctx.attr_int("seed2");
+  const auto first = static_cast<uint64_t>(ctx.attr_int("seed")),
+             second = static_cast<uint64_t>(ctx.attr_int("seed2"));
+  return static_cast<int64_t>(first * 1'000'003 % (uint64_t{1} << 40) + second);
 }
 
 Status uniform(OpContext& ctx) {

@@ -124,6 +124,7 @@ Status crop_and_resize(OpContext& ctx) {
   ec::Tensor* x = b.to_float(ctx.in(0));
   ec::Tensor* boxes = ctx.in(1);
   const int64_t height = b.size(x, kRows), width = b.size(x, kColumns);
+  EC_CHECK_OK(ctx.take_room(static_cast<size_t>(sizes[0] + sizes[1]) * sizeof(float)));
   ec::Tensor* rows = places(b, boxes, 0, height, sizes[0]);
   ec::Tensor* columns = places(b, boxes, 1, width, sizes[1]);
   ec::Tensor* within = b.add(OpKind::And, {b.unsqueeze(inside(b, rows, height), {2}),

@@ -49,7 +49,7 @@ Status reshape(OpContext& ctx) {
 
 // An axis that counts from the end stands before the dimension of the parts of complex numbers.
 int64_t before_parts(const OpContext& ctx, int64_t axis) {
-  return axis < 0 && ctx.is_complex() ? axis - 1 : axis;
+  return axis < 0 && axis != INT64_MIN && ctx.is_complex() ? axis - 1 : axis;
 }
 
 Status squeeze(OpContext& ctx) {

@@ -55,8 +55,9 @@ Status roll(OpContext& ctx) {
     const Dim size = (*ctx.in(0)->shape())[static_cast<size_t>(axis)];
     if (!size.is_static()) return ctx.fail(Code::DynamicShape, "the size has to be known");
     if (size.size() == 0) continue;
-    const int64_t shift = ((shifts[i] % size.size()) + size.size()) % size.size();
+    int64_t shift = shifts[i] % size.size();
     if (shift == 0) continue;
+    if (shift < 0) shift += size.size();
     EC_TRY(ec::Tensor * tail, ctx.slice(x, axis, size.size() - shift, size.size()));
     EC_TRY(ec::Tensor * head, ctx.slice(x, axis, 0, size.size() - shift));
     EC_TRY(x, ctx.concat({tail, head}, axis));

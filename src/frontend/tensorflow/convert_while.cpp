@@ -21,6 +21,12 @@ TensorType common_type(const TensorType& a, const TensorType& b) {
   return type;
 }
 
+// Doubles do not hold all integers of 64 bits.
+Result<ec::Tensor*> whole_number(OpBuilder& build, DType dtype, int64_t number) {
+  EC_TRY(ec::Tensor * made, build.reshape(build.ints({number}), std::vector<int64_t>{}));
+  return build.cast(made, dtype);
+}
+
 class LoopBuilder {
  public:
   LoopBuilder(OpContext& ctx, LoopForm form) : ctx_(ctx), form_(std::move(form)) {}
@@ -44,12 +50,9 @@ class LoopBuilder {
   }
 
  private:
-  bool carries(size_t i) const {
-    return std::find(carried_.begin(), carried_.end(), i) != carried_.end();
-  }
-
   // Tensors and lists that change from one iteration to the next.
   Status choose_carried() {
+    carries_.assign(ctx_.num_inputs(), false);
     for (size_t i = 0; i < ctx_.num_inputs(); ++i) {
       const TfValue& value = ctx_.value(i);
       if (form_.stays[i] || (form_.is_counted() && form_.counts[i])) continue;
@@ -63,6 +66,7 @@ class LoopBuilder {
       } else if (!value.is_tensor()) {
         return ctx_.unsupported("value " + std::to_string(i) + " of the loop is no tensor");
       }
+      carries_[i] = true;
       carried_.push_back(i);
       initial_.push_back(initial);
     }
@@ -85,15 +89,15 @@ class LoopBuilder {
       const int64_t start = form_.starts[bound.counter];
       ec::Tensor* limit = nullptr;
       if (bound.number) {
-        limit = ctx_.scalar(DType::I64, static_cast<double>(*bound.number));
+        EC_TRY(limit, whole_number(ctx_, DType::I64, *bound.number));
       } else {
         if (!ctx_.value(bound.value).is_tensor())
           return ctx_.fail(Code::TypeMismatch, "a bound of the loop is no tensor");
         EC_TRY(limit, ctx_.cast(ctx_.in(bound.value), DType::I64));
         EC_TRY(limit, ctx_.reshape(limit, std::vector<int64_t>{}));
       }
-      EC_TRY(ec::Tensor * steps,
-             ctx_.add(OpKind::Sub, {limit, ctx_.scalar(DType::I64, static_cast<double>(start))}));
+      EC_TRY(ec::Tensor * from, whole_number(ctx_, DType::I64, start));
+      EC_TRY(ec::Tensor * steps, ctx_.add(OpKind::Sub, {limit, from}));
       if (trips_ == nullptr) {
         trips_ = steps;
       } else {
@@ -137,7 +141,7 @@ class LoopBuilder {
     }
     OpBuilder build(*nested.graph, ctx_.location());
     for (size_t i = 0; i < values.size(); ++i) {
-      if (carries(i)) continue;
+      if (carries_[i]) continue;
       const TfValue& outer = ctx_.value(i);
       if (form_.collects[i] != LoopForm::Collects::No) {
         TensorList list;
@@ -147,9 +151,8 @@ class LoopBuilder {
       } else if (form_.is_counted() && form_.counts[i]) {
         EC_TRY(ec::Tensor * count, build.cast(iteration, outer.tensor->dtype()));
         if (form_.starts[i] != 0) {
-          EC_TRY(count, build.add(OpKind::Add,
-                                  {count, build.scalar(outer.tensor->dtype(),
-                                                       static_cast<double>(form_.starts[i]))}));
+          EC_TRY(ec::Tensor * start, whole_number(build, outer.tensor->dtype(), form_.starts[i]));
+          EC_TRY(count, build.add(OpKind::Add, {count, start}));
         }
         values[i] = TfValue::of(count);
       }
@@ -182,6 +185,10 @@ class LoopBuilder {
     }
     nested->graph->add_output("condition", more);
     for (const size_t i : carried_) {
+      const TfValue& before = ctx_.value(i);
+      if ((*next)[i].kind != before.kind || (*next)[i].complex != before.complex)
+        return ctx_.fail(Code::TypeMismatch,
+                         "value " + std::to_string(i) + " of the loop changes its type");
       ec::Tensor* result = (*next)[i].tensor;
       if ((*next)[i].kind == TfValue::Kind::List)
         result = ctx_.importer().list((*next)[i].id).stack;
@@ -294,6 +301,7 @@ class LoopBuilder {
   OpContext& ctx_;
   LoopForm form_;
   std::vector<size_t> carried_, collected_;  // values of the loop
+  std::vector<bool> carries_;                // by value
   std::vector<ec::Tensor*> initial_;         // of those that are carried
   ec::Tensor* trips_ = nullptr;
   ec::Tensor* first_ = nullptr;  // the condition before the first iteration

@@ -59,8 +59,6 @@ std::string call_prefix(const Frame& frame, const Node& node) {
   return prefix;
 }
 
-bool Importer::count_operation(const std::string& node) { return count_operations(1, node); }
-
 bool Importer::count_operations(size_t count, const std::string& node) {
   if (stopped_) return false;
   if (count <= max_operations_ && operations_ <= max_operations_ - count) {
@@ -113,47 +111,72 @@ bool Importer::has_effects(const FunctionBody& body, size_t depth) {
   return effects_[&body] = found;
 }
 
-// Nodes with effects that have to come before `node`, found along control edges.
-void Importer::add_effects(Frame& frame, uint32_t node, std::vector<uint32_t>& found) {
-  std::vector<uint32_t> stack = {node};
-  std::set<uint32_t> seen = {node};
+void Importer::prepare_order(Frame& frame) {
   const auto& nodes = frame.body.function.list.nodes;
-  while (!stack.empty()) {
-    const uint32_t at = stack.back();
-    stack.pop_back();
-    for (const Source& source : frame.body.inputs_of(nodes[at])) {
-      if (source.kind != Source::Kind::Control || source.index >= nodes.size() ||
-          !seen.insert(source.index).second)
-        continue;
-      if (node_has_effects(nodes[source.index], frame.depth))
-        found.push_back(source.index);
-      else
-        stack.push_back(source.index);
+  if (frame.order.size() == nodes.size()) return;
+  frame.order.assign(nodes.size(), Frame::Order::New);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (node_has_effects(nodes[i], frame.depth)) frame.order[i] = Frame::Order::Effect;
+}
+
+// What control edges say has to come before `node`. Nodes without effects are only looked through,
+// each of them once: whoever comes later finds that what they name is done.
+void Importer::push_ordered(Frame& frame, uint32_t node, std::vector<Step>& stack) {
+  if (!has_effects(frame.body, frame.depth)) return;
+  prepare_order(frame);
+  const auto& nodes = frame.body.function.list.nodes;
+  const auto sources = frame.body.inputs_of(nodes[node]);
+  for (size_t i = sources.size(); i-- > 0;) {
+    const uint32_t index = sources[i].index;
+    if (sources[i].kind != Source::Kind::Control || index >= nodes.size()) continue;
+    if (frame.order[index] == Frame::Order::Effect) {
+      if (frame.state[index] != 2) stack.push_back({index, false});
+    } else if (frame.order[index] == Frame::Order::New) {
+      stack.push_back({index, true});
     }
   }
 }
 
 // --- the walk -----------------------------------------------------------------------------------
 
-void Importer::push_sources(Frame& frame, uint32_t node, std::vector<uint32_t>& stack) {
+void Importer::push_sources(Frame& frame, uint32_t node, std::vector<Step>& stack) {
   const auto sources = frame.body.inputs_of(frame.body.function.list.nodes[node]);
   // In reverse, so that the first operand is converted first.
   for (size_t i = sources.size(); i-- > 0;)
     if (sources[i].kind == Source::Kind::Node && frame.state[sources[i].index] != 2)
-      stack.push_back(sources[i].index);
-  if (!has_effects(frame.body, frame.depth)) return;
-  std::vector<uint32_t> before;
-  add_effects(frame, node, before);
-  for (const uint32_t effect : before)
-    if (frame.state[effect] != 2) stack.push_back(effect);
+      stack.push_back({sources[i].index, false});
+  push_ordered(frame, node, stack);
 }
 
-void Importer::evaluate(Frame& frame, std::vector<uint32_t> roots) {
+void Importer::evaluate(Frame& frame, std::vector<Step> roots) {
   const auto& nodes = frame.body.function.list.nodes;
   std::reverse(roots.begin(), roots.end());
-  std::vector<uint32_t> stack = std::move(roots);
+  std::vector<Step> stack = std::move(roots);
+  // Whether a node depends on itself by what was pushed last, which is dropped then.
+  const auto is_cyclic = [&](uint32_t node, size_t before) {
+    const auto visited = [&](const Step& step) {
+      return !step.only_before && frame.state[step.node] == 1;
+    };
+    if (std::none_of(stack.begin() + static_cast<std::ptrdiff_t>(before), stack.end(), visited))
+      return false;
+    report(Error(Code::CyclicGraph, "the node depends on itself")
+               .node(node_name(frame, nodes[node]), printable(nodes[node].op))
+               .hint("the file is damaged, or was frozen with lowered loops: freeze with "
+                     "lower_control_flow=False or give the SavedModel"));
+    stack.resize(before);
+    return true;
+  };
   while (!stack.empty() && !stopped_) {
-    const uint32_t node = stack.back();
+    const auto [node, only_before] = stack.back();
+    if (only_before) {
+      stack.pop_back();
+      prepare_order(frame);
+      if (std::exchange(frame.order[node], Frame::Order::Seen) == Frame::Order::Seen) continue;
+      const size_t before = stack.size();
+      push_ordered(frame, node, stack);
+      is_cyclic(node, before);
+      continue;
+    }
     if (frame.state[node] == 2) {
       stack.pop_back();
       continue;
@@ -165,16 +188,7 @@ void Importer::evaluate(Frame& frame, std::vector<uint32_t> roots) {
       // Assertions and the like have no results: what they read is of no interest.
       if (row == nullptr || (row->convert != nullptr && row->takes != Takes::Nothing))
         push_sources(frame, node, stack);
-      bool cycle = false;
-      for (size_t i = before; i < stack.size(); ++i) cycle = cycle || frame.state[stack[i]] == 1;
-      if (cycle) {
-        report(Error(Code::CyclicGraph, "the node depends on itself")
-                   .node(node_name(frame, nodes[node]), printable(nodes[node].op))
-                   .hint("the file is damaged, or was frozen with lowered loops: freeze with "
-                         "lower_control_flow=False or give the SavedModel"));
-        frame.state[node] = 2;
-        stack.resize(before);
-      }
+      if (is_cyclic(node, before)) frame.state[node] = 2;
       continue;
     }
     frame.state[node] = 2;
@@ -186,7 +200,8 @@ void Importer::evaluate(Frame& frame, std::vector<uint32_t> roots) {
 void Importer::convert(Frame& frame, uint32_t index) {
   const Node& node = frame.body.function.list.nodes[index];
   const std::string name = node_name(frame, node);
-  if (!count_operation(name)) return;
+  // Nodes of functions are read again in every call, and their long lists of inputs, too.
+  if (!count_operations(1 + frame.body.inputs_of(node).size() / 16, name)) return;
   const OpRow* row = find_row(node.op);
   const bool calls = row == nullptr && library_.contains(node.op);
   if (row == nullptr && calls) row = find_row("PartitionedCall");
@@ -274,20 +289,20 @@ std::optional<std::vector<TfValue>> Importer::call(const FunctionBody& body, Sit
   }
   // Nodes that are not needed take memory, too.
   const auto& nodes = body.function.list.nodes;
-  if (!count_operations(nodes.size() / 16, prefix)) return std::nullopt;
+  if (!count_operations((nodes.size() + arguments.size()) / 16, prefix)) return std::nullopt;
   Frame frame(body, site, std::move(arguments), std::move(prefix), depth);
   frame.call = caller;
-  std::vector<uint32_t> roots;
+  std::vector<Step> roots;
   for (const Source& result : body.results)
-    if (result.kind == Source::Kind::Node) roots.push_back(result.index);
+    if (result.kind == Source::Kind::Node) roots.push_back({result.index, false});
   if (has_effects(body, depth))
     for (const std::string_view name : body.function.control_results) {
       const auto found = body.nodes.find(name);
       if (found == body.nodes.end()) continue;
       if (node_has_effects(nodes[found->second], depth))
-        roots.push_back(found->second);
+        roots.push_back({found->second, false});
       else
-        add_effects(frame, found->second, roots);
+        roots.push_back({found->second, true});
     }
   evaluate(frame, std::move(roots));
   if (stopped_ || errors_ != before) return std::nullopt;

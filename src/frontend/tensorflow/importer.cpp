@@ -119,9 +119,9 @@ std::unique_ptr<ec::Graph> Importer::run(const std::string& name, const Interfac
   Site site(*graph, true, turned_room_, weight_memory_);
   Frame frame(library_.main(), site, {}, "", 0);
   add_inputs(frame, interface);
-  std::vector<uint32_t> roots;
+  std::vector<Step> roots;
   for (const Interface::Output& output : interface.outputs)
-    if (output.source.kind == Source::Kind::Node) roots.push_back(output.source.index);
+    if (output.source.kind == Source::Kind::Node) roots.push_back({output.source.index, false});
   evaluate(frame, std::move(roots));
   add_outputs(frame, interface);
   if (errors_ == 0)

@@ -81,7 +81,11 @@ struct Frame {
   const Node* call = nullptr;                // whose attributes fill in placeholders
   std::vector<std::vector<TfValue>> values;  // by node
   std::vector<uint8_t> state;                // 0 new, 1 being visited, 2 done
-  std::vector<size_t> outputs_read;          // by node, how many; made when it is asked for
+  // What control edges lead to: nodes with effects, others, and those of them that were looked
+  // through. Made when it is asked for.
+  enum class Order : uint8_t { New, Seen, Effect };
+  std::vector<Order> order;
+  std::vector<size_t> outputs_read;  // by node, how many; made when it is asked for
 };
 
 class Importer {
@@ -137,14 +141,19 @@ class Importer {
   };
 
   // evaluate.cpp
-  void evaluate(Frame& frame, std::vector<uint32_t> roots);
-  void push_sources(Frame& frame, uint32_t node, std::vector<uint32_t>& stack);
+  // A node to convert, or one that only tells what has to come before.
+  struct Step {
+    uint32_t node = 0;
+    bool only_before = false;
+  };
+  void evaluate(Frame& frame, std::vector<Step> roots);
+  void push_sources(Frame& frame, uint32_t node, std::vector<Step>& stack);
+  void prepare_order(Frame& frame);
+  void push_ordered(Frame& frame, uint32_t node, std::vector<Step>& stack);
   void convert(Frame& frame, uint32_t index);
   TfValue value(const Frame& frame, const Source& source) const;
-  void add_effects(Frame& frame, uint32_t node, std::vector<uint32_t>& found);
   bool has_effects(const FunctionBody& body, size_t depth);
   bool node_has_effects(const Node& node, size_t depth);
-  bool count_operation(const std::string& node);
   bool count_operations(size_t count, const std::string& node);
 
   // keep_node.cpp

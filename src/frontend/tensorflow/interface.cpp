@@ -91,6 +91,14 @@ Status add_inputs(const std::vector<Declared>& inputs, const ImportOptions& opti
   if (sink.error_count() > before) return sink.first_error();
   name_sizes(inputs, named);
   apply_input_options(named, options, sink);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& shape = named[i].type.shape;
+    if (!is_complex(inputs[i].type) || !shape) continue;
+    if (shape->rank() == 0 || !(*shape)[shape->rank() - 1].same_size(Dim(2)))
+      sink.report(Error(Code::ShapeMismatch, "input '" + printable(inputs[i].name) +
+                                                 "' is complex: its last size has to be 2")
+                      .hint("the last dimension holds real and imaginary parts"));
+  }
   if (sink.error_count() > before) return sink.first_error();
   for (size_t i = 0; i < inputs.size(); ++i)
     interface.inputs.push_back(

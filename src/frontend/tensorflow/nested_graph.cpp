@@ -5,14 +5,12 @@ namespace ec::tf {
 ec::Tensor* capture(NestedGraph& nested, ec::Tensor* outer) {
   if (outer->is_constant())
     return nested.graph->add_constant(outer->name(), outer->type(), outer->raw_data());
-  for (size_t i = 0; i < nested.captures.size(); ++i)
-    if (nested.captures[i] == outer) {
-      const size_t first = nested.graph->inputs().size() - nested.captures.size();
-      return nested.graph->inputs()[first + i];
-    }
+  if (const auto known = nested.inputs.find(outer); known != nested.inputs.end())
+    return known->second;
   ec::Tensor* input = nested.graph->add_input("", outer->type());
   nested.graph->set_dim_values(input, outer->dim_values());
   nested.captures.push_back(outer);
+  nested.inputs.emplace(outer, input);
   return input;
 }
 

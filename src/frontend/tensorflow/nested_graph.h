@@ -2,6 +2,7 @@
 // operand beside it, or stays what it is.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct NestedGraph {
   std::unique_ptr<ec::Graph> graph;
   Site site;
   std::vector<ec::Tensor*> captures;  // tensors outside, one for each input that capture() added
+  std::map<const ec::Tensor*, ec::Tensor*> inputs;  // those inputs; looked up only
 };
 
 // The value as the body sees it.

@@ -69,6 +69,13 @@ Result<ec::Tensor*> OpContext::as_i64(size_t i) {
   return list;
 }
 
+Status OpContext::take_room(size_t bytes) {
+  size_t& room = importer_.turned_room();
+  if (bytes > room) return fail(Code::TooLarge, "the node needs too large a table");
+  room -= bytes;
+  return {};
+}
+
 // --- attributes ---------------------------------------------------------------------------------
 
 std::optional<AttributeValue> OpContext::attribute(std::string_view name) const {
@@ -169,6 +176,14 @@ Status OpContext::finish(OpKind kind, std::vector<ec::Tensor*> inputs, Attrs att
 }
 
 Status OpContext::set(size_t i, ec::Tensor* tensor, bool complex) {
+  // Converters count dimensions before the one of the parts, which an axis of the file may have cut
+  // or moved.
+  if (const auto& shape = tensor->shape(); complex && shape) {
+    const size_t rank = shape->rank();
+    if (rank == 0 || ((*shape)[rank - 1].is_static() && (*shape)[rank - 1].size() != 2))
+      return fail(Code::ShapeMismatch,
+                  "the node takes complex numbers apart: the result is " + tensor->type().text());
+  }
   // What this node made carries its name.
   if (tensor->id() >= first_tensor_id_ && !tensor->is_constant()) {
     std::string name(location().name());

@@ -42,6 +42,9 @@ class OpContext : public OpBuilder {
   Result<ec::Tensor*> as_i64(size_t i);
   bool is_complex(size_t i = 0) const { return i < inputs_.size() && inputs_[i].complex; }
 
+  // Asks for room for a table that the file does not hold.
+  Status take_room(size_t bytes);
+
   // --- attributes; a missing one has the default that the operator's definition gives it
   bool has_attr(std::string_view name) const;
   int64_t attr_int(std::string_view name, int64_t otherwise = 0) const;

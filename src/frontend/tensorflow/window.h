@@ -1,6 +1,7 @@
 // Windows of convolutions and pools: strides, dilations and padding by the node's data format.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,13 @@ Result<PaddingRule> padding_rule(const OpContext& ctx);
 template <class A>
 Status set_padding(const OpContext& ctx, const ec::Tensor* x, std::span<const int64_t> kernel,
                    A& attrs);
+
+// How much SAME padding adds to a dimension for a filter that reaches over so many elements. Sizes
+// come from the file: the order of the terms keeps them in range.
+inline int64_t same_padding(int64_t size, int64_t stride, int64_t reach) {
+  const int64_t last = size > 0 ? (size - 1) / stride * stride : -stride;  // where a filter begins
+  return std::max<int64_t>(0, last - size + reach);
+}
 
 // Begins, then ends, of EXPLICIT padding.
 Result<std::vector<int64_t>> explicit_pads(const OpContext& ctx, Layout layout, size_t spatial);
@@ -50,8 +58,7 @@ Status set_padding(const OpContext& ctx, const ec::Tensor* x, std::span<const in
     }
     const int64_t stride = attrs.strides[i];
     const int64_t reach = (kernel[i] - 1) * attrs.dilations[i] + 1;
-    const int64_t out = (size.size() + stride - 1) / stride;
-    const int64_t total = std::max<int64_t>(0, (out - 1) * stride + reach - size.size());
+    const int64_t total = same_padding(size.size(), stride, reach);
     pads[i] = total / 2;
     pads[spatial + i] = total - total / 2;
   }
