@@ -164,6 +164,7 @@ Level choose_level(RandomSource& random) {
 // Of files of nodes that follow no rule.
 const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
     generate_onnx_file,
+    generate_tensorflow_file,
 };
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {

@@ -22,6 +22,7 @@ void add_operations(Builder& b, int64_t count);
 // A file of nodes that follow no rule, made from an importer's own tables: fills what a model knows
 // of its file. One function a format, each in a file of its own.
 void generate_onnx_file(RandomSource& random, Model& model);
+void generate_tensorflow_file(RandomSource& random, Model& model);
 
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.
