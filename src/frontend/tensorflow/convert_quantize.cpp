@@ -87,6 +87,7 @@ Result<ec::Tensor*> limited(OpContext& ctx, ec::Tensor* x, const Steps& steps, b
 
 Status simulate(OpContext& ctx, const std::vector<float>& mins, const std::vector<float>& maxs,
                 bool per_channel) {
+  if (!is_float(ctx.dtype())) return ctx.fail(Code::TypeMismatch, "the input holds no floats");
   const int64_t bits = ctx.attr_int("num_bits", 8);
   const bool narrow = ctx.attr_bool("narrow_range");
   if (bits < 2 || bits > 16)

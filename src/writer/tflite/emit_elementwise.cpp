@@ -202,6 +202,9 @@ Status emit_quantize(OpEmitter& e) {
   const auto& params = e.op().output()->type().quant;
   if (!params) return e.fail("the scale is not a constant");
   if (has_other_parameters(e, *params)) return e.fail("a scale that is not the result's own");
+  // Integers are moved from one scale to another there; plain ones have none.
+  if (!is_float(e.input(0).dtype()) && !e.input(0).type().quant)
+    return e.fail("of whole numbers without a scale");
   e.add(Op::QUANTIZE, {e.in(0)}, {e.out()},
         options(BuiltinOptions::QuantizeOptions, CreateQuantizeOptions(e.fbb())));
   return {};

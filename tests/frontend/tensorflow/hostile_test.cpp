@@ -53,6 +53,13 @@ TEST(TensorflowHostile, RangesNeedAStep) {
   }
 }
 
+TEST(TensorflowHostile, StepsAreOfFloats) {
+  GraphWriter writer;
+  writer.input("x", {2}).node("whole", "Cast", {"x"}, {type_attr("DstT", 3)});
+  writer.node("y", "FakeQuantWithMinMaxArgs", {"whole"});
+  EXPECT_EQ(refusal(writer), Code::TypeMismatch);
+}
+
 TEST(TensorflowHostile, AxesDoNotTakeComplexNumbersApart) {
   GraphWriter writer;
   writer.input("re", {3}).input("im", {3}).node("c", "Complex", {"re", "im"}, {floats_of(1)});
