@@ -3,12 +3,20 @@
 #include "ops/convert.h"
 
 namespace ec {
+namespace {
+
+// Sizes, axes and parts are far fewer. A file of some bytes may repeat one number for a list of
+// millions, and every node that reads it would have a list of its own.
+constexpr int64_t kMostKnown = 1 << 14;
+
+}  // namespace
 
 std::optional<std::vector<int64_t>> known_ints(const Tensor* tensor) {
   if (tensor == nullptr) return std::nullopt;
   if (tensor->is_constant()) {
     if (!is_integer(tensor->dtype()) && tensor->dtype() != DType::Bool) return std::nullopt;
     const std::vector<int64_t> sizes = tensor->shape()->sizes();
+    if (count_elements(sizes) > kMostKnown) return std::nullopt;
     std::vector<int64_t> values(static_cast<size_t>(count_elements(sizes)));
     load<int64_t>(ConstView{tensor->dtype(), sizes, tensor->data().bytes().data(), nullptr},
                   values);

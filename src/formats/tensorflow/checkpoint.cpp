@@ -2,6 +2,7 @@
 
 #include "formats/protobuf/wire.h"
 #include "formats/tensorflow/decode.h"
+#include "formats/tensorflow/small_integers.h"
 #include "formats/tensorflow/table.h"
 #include "formats/tensorflow/tensor_data.h"
 #include "support/strings.h"
@@ -144,7 +145,11 @@ Result<Blob> Checkpoint::read(const CheckpointEntry& entry, std::string_view key
   if (entry.shard < 0 || entry.shard >= shards_ || entry.offset < 0)
     return damaged(key, "lies outside the data files");
   if (*bytes == 0) return Blob();
-  return read_({shard_name(entry.shard), static_cast<size_t>(entry.offset), *bytes, true});
+  EC_TRY(Blob data,
+         read_({shard_name(entry.shard), static_cast<size_t>(entry.offset), *bytes, true}));
+  data = without_upper_bits(entry.type, std::move(data));
+  if (data.size() != *bytes) return Error(Code::OutOfMemory, "no memory for a variable");
+  return data;
 }
 
 // A string tensor is the length of each element, a checksum of the lengths, then the texts.

@@ -5,6 +5,7 @@
 
 #include "formats/protobuf/wire.h"
 #include "formats/tensorflow/decode.h"
+#include "formats/tensorflow/small_integers.h"
 #include "support/checked.h"
 
 namespace ec::tf {
@@ -169,7 +170,10 @@ Result<Blob> TensorReader::read(const Tensor& tensor) {
   if (*size == 0) return Blob();
   if (tensor.content.size() == *size) {
     const auto* start = reinterpret_cast<const char*>(file_.span().data());
-    return file_.later(static_cast<size_t>(tensor.content.data() - start), *size);
+    EC_TRY(Blob data, file_.later(static_cast<size_t>(tensor.content.data() - start), *size));
+    data = without_upper_bits(tensor.type, std::move(data));
+    if (data.size() != *size) return Error(Code::OutOfMemory, "no memory for a constant");
+    return data;
   }
   if (!tensor.content.empty())
     return Error(Code::BadTensorData, "a constant has " + std::to_string(tensor.content.size()) +
@@ -193,7 +197,7 @@ Result<Blob> TensorReader::read(const Tensor& tensor) {
     for (size_t at = values.size(); at < *size; at += width)
       std::memcpy(buffer.data() + at, last, width);
   }
-  return std::move(buffer).to_blob();
+  return without_upper_bits(tensor.type, std::move(buffer).to_blob());
 }
 
 Result<std::vector<std::string_view>> tensor_texts(const Tensor& tensor, size_t max) {

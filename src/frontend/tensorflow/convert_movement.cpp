@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/moved_elements.h"
+#include "frontend/tensorflow/limits.h"
 #include "frontend/tensorflow/table.h"
 
 namespace ec::tf {
@@ -49,7 +50,7 @@ Status set_all(OpContext& ctx, const std::vector<ec::Tensor*>& parts) {
 
 Result<size_t> number_of_parts(const OpContext& ctx, std::string_view name) {
   const int64_t count = ctx.attr_int(name);
-  if (count < 1 || count > (1 << 16))
+  if (count < 1 || count > static_cast<int64_t>(kMaxParts))
     return ctx.fail(Code::BadAttribute, std::to_string(count) + " parts");
   return static_cast<size_t>(count);
 }
@@ -77,7 +78,8 @@ Status split_v(OpContext& ctx) {
   EC_TRY(const size_t rank, ctx.rank());
   AxisAttrs attrs;
   EC_TRY(attrs.axis, ctx.axis(given, rank));
-  if (sizes.empty()) return ctx.fail(Code::BadValue, "no parts");
+  if (sizes.empty() || sizes.size() > kMaxParts)
+    return ctx.fail(Code::BadValue, std::to_string(sizes.size()) + " parts");
   // One size may be -1: what the others leave.
   const auto open = std::find(sizes.begin(), sizes.end(), -1);
   if (open != sizes.end()) {

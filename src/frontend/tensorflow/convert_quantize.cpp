@@ -94,6 +94,8 @@ Status simulate(OpContext& ctx, const std::vector<float>& mins, const std::vecto
     return ctx.fail(Code::BadAttribute, std::to_string(bits) + " bits; 2 to 16 are possible");
   if (mins.size() != maxs.size() || mins.empty())
     return ctx.fail(Code::ShapeMismatch, "the numbers of minima and maxima differ");
+  // A scale and a zero point for each.
+  EC_CHECK_OK(ctx.take_room(mins.size() * (sizeof(float) + sizeof(int16_t))));
   EC_TRY(const Steps steps, steps_of(ctx, mins, maxs, bits, narrow));
   EC_TRY(const size_t rank, ctx.rank());
   if (per_channel && rank == 0) return ctx.fail(Code::ShapeMismatch, "the input has no channels");

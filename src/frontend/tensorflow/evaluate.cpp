@@ -259,8 +259,14 @@ void Importer::convert(Frame& frame, uint32_t index) {
       return give_up(context.unsupported("input " + std::to_string(i) + " holds complex numbers")
                          .hint("take real and imaginary parts apart in the model"));
   }
+  const size_t tensors = frame.site.graph.tensor_id_bound(), counted = operations_;
   if (Status status = row->convert(context); !status.ok())
     return give_up(std::move(status).error());
+  // A few bytes may name many parts or images. What a node calls was counted there.
+  constexpr size_t kTensorsOfNode = 4;
+  if (operations_ == counted &&
+      !count_operations((frame.site.graph.tensor_id_bound() - tensors) / kTensorsOfNode, name))
+    return;
   if (context.is_poisoned())
     results = {TfValue::failed()};
   else

@@ -17,10 +17,14 @@ inline constexpr size_t kMaxCallDepth = 64;
 // Outputs of one node.
 inline constexpr size_t kMaxOutputs = 1 << 16;
 
-// Nodes that a file of this size may become when its functions are inlined. A node takes at least
-// some twenty bytes; the constant leaves room for functions that are called often.
+// Parts that one node may cut a tensor into.
+inline constexpr size_t kMaxParts = 1 << 14;
+
+// Nodes that a file of this size may become when its functions are inlined, and what they make
+// beyond some tensors each. A node takes at least some twenty bytes; the constant leaves room for
+// functions that are called often, and keeps what a file of a few bytes becomes below 64 MB.
 inline constexpr size_t max_operations(size_t file_size) {
-  return std::min(100'000 + file_size / 8, kMaxModelOperations);
+  return std::min(20'000 + file_size / 8, kMaxModelOperations);
 }
 // Bytes of weights that may be copied to give them another order: each is named by one layer or a
 // few.

@@ -37,6 +37,8 @@ Result<int64_t> OpContext::axis(int64_t given, size_t rank) const {
 
 Result<std::vector<int64_t>> OpContext::need_ints(size_t i, std::string_view name) const {
   if (auto values = known_ints(in(i))) return std::move(*values);
+  if (in(i) != nullptr && in(i)->is_constant() && is_integer(in(i)->dtype()))
+    return fail(Code::TooLarge, "input '" + std::string(name) + "' has too many numbers");
   return unsupported("input '" + std::string(name) + "' has to be constant")
       .hint(
           "give the shapes of the model's inputs with --input-shape, or export the model with "
@@ -55,6 +57,9 @@ Result<std::vector<float>> OpContext::need_floats(size_t i, std::string_view nam
   if (tensor == nullptr || !tensor->is_constant() || !is_float(tensor->dtype()))
     return unsupported("input '" + std::string(name) + "' has to be constant");
   const std::vector<int64_t> sizes = tensor->shape()->sizes();
+  constexpr int64_t kMost = 1 << 16;  // channels and the like
+  if (count_elements(sizes) > kMost)
+    return fail(Code::TooLarge, "input '" + std::string(name) + "' has too many numbers");
   std::vector<float> values(static_cast<size_t>(count_elements(sizes)));
   load<float>(ConstView{tensor->dtype(), sizes, tensor->data().bytes().data(), nullptr}, values);
   return values;
@@ -62,10 +67,12 @@ Result<std::vector<float>> OpContext::need_floats(size_t i, std::string_view nam
 
 Result<ec::Tensor*> OpContext::as_i64(size_t i) {
   ec::Tensor* tensor = in(i);
-  if (const auto values = known_ints(tensor); values && tensor->type().is_static())
-    return ints(*values);
+  // Long lists are not written out once more for every node.
+  constexpr size_t kMostCopied = 256;
+  const auto values = known_ints(tensor);
+  if (values && values->size() <= kMostCopied && tensor->type().is_static()) return ints(*values);
   EC_TRY(ec::Tensor * list, cast(tensor, DType::I64));
-  if (list->shape() && list->shape()->rank() == 0) return reshape(list, {1});
+  if (list->shape() && list->shape()->rank() != 1) return reshape(list, {-1});
   return list;
 }
 

@@ -89,6 +89,64 @@ TEST(TensorflowHostile, ManyTablesAreTooLarge) {
   EXPECT_EQ(refusal(boxes), Code::TooLarge);
 }
 
+// A few bytes name parts, each of which becomes an operation.
+TEST(TensorflowHostile, ManyPartsAreTooLarge) {
+  GraphWriter unpack, many, split;
+  many.input("x", {1 << 16});
+  many.node("u", "Unpack", {"x"}, {int_attr("num", 1 << 16)}).node("y", "Neg", {"u"});
+  EXPECT_EQ(refusal(many), Code::BadAttribute);
+  unpack.input("x", {1 << 14});
+  split.input("x", {1 << 14}).integers("axis", {}, {0});
+  for (int i = 0; i < 12; ++i) {
+    const std::string number = std::to_string(i);
+    unpack.node("u" + number, "Unpack", {"x"}, {int_attr("num", 1 << 14)});
+    unpack.node("y" + number, "Neg", {"u" + number});
+    split.node("u" + number, "Split", {"axis", "x"}, {int_attr("num_split", 1 << 14)});
+    split.node("y" + number, "Neg", {"u" + number});
+  }
+  EXPECT_EQ(refusal(unpack), Code::TooLarge);
+  EXPECT_EQ(refusal(split), Code::TooLarge);
+}
+
+// One number that a file repeats a million times is no list of axes.
+TEST(TensorflowHostile, LongListsAreTooLarge) {
+  const std::pair<const char*, std::vector<std::string>> kNodes[] = {
+      {"InvertPermutation", {"list"}},
+      {"ReverseV2", {"x", "list"}},
+      {"FakeQuantWithMinMaxVarsPerChannel", {"x", "range", "range"}}};
+  std::string range;
+  protozero::pbf_writer writer(range);
+  writer.add_int32(1, 1);
+  writer.add_bytes(2, shape({1 << 20}));
+  for (const auto& [op, inputs] : kNodes) {
+    GraphWriter graph;
+    graph.input("x", {3}).integers("list", {1 << 20}, {0}).node("y", op, inputs);
+    graph.node("range", "Const", {}, {type_attr("dtype", 1), tensor_attr("value", range)});
+    EXPECT_EQ(refusal(graph), Code::TooLarge) << op;
+  }
+}
+
+// TensorFlow has a byte for each number of 4 bits; what is above them in the file says nothing.
+TEST(TensorflowHostile, NumbersOfFourBitsHaveNoOthers) {
+  const std::pair<int32_t, uint8_t> kTypes[] = {{29, 0xFD}, {30, 0x0D}};
+  for (const auto& [type, wanted] : kTypes) {
+    std::string tensor;
+    protozero::pbf_writer writer(tensor);
+    writer.add_int32(1, type);
+    writer.add_bytes(2, shape({2}));
+    writer.add_bytes(4, "\x5D\x01");
+    GraphWriter graph;
+    graph.node("w", "Const", {}, {type_attr("dtype", type), tensor_attr("value", tensor)});
+    graph.node("y", "Identity", {"w"});
+    DiagnosticSink sink;
+    const auto made = import_graph_def(graph.blob(), "made.pb", {}, sink);
+    ASSERT_TRUE(made.ok());
+    const auto bytes = (*made)->outputs()[0]->data().bytes();
+    EXPECT_EQ(bytes[0], std::byte{wanted});
+    EXPECT_EQ(bytes[1], std::byte{1});
+  }
+}
+
 TEST(TensorflowHostile, LargeNumbersDoNotOverflow) {
   constexpr int64_t kHuge = INT64_MAX - 1;
   GraphWriter roll;
