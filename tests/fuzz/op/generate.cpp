@@ -165,6 +165,7 @@ Level choose_level(RandomSource& random) {
 const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
     generate_onnx_file,
     generate_tensorflow_file,
+    generate_coreml_file,
 };
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {

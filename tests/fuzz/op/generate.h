@@ -23,6 +23,7 @@ void add_operations(Builder& b, int64_t count);
 // of its file. One function a format, each in a file of its own.
 void generate_onnx_file(RandomSource& random, Model& model);
 void generate_tensorflow_file(RandomSource& random, Model& model);
+void generate_coreml_file(RandomSource& random, Model& model);
 
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.
