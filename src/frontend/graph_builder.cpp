@@ -178,7 +178,10 @@ Tensor* GraphBuilder::reshape(Tensor* x, const Sizes& shape) {
 }
 
 Tensor* GraphBuilder::transpose(Tensor* x, Ints perm) {
-  if (std::ranges::is_sorted(perm)) return x;
+  // An axis that is named twice is for inference to refuse.
+  bool moves = false;
+  for (size_t i = 0; i < perm.size(); ++i) moves |= perm[i] != static_cast<int64_t>(i);
+  if (!moves) return x;
   TransposeAttrs attrs;
   attrs.perm = std::move(perm);
   return x->is_constant() ? add_weight(OpKind::Transpose, {x}, attrs)

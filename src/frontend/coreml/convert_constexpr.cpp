@@ -47,6 +47,8 @@ Tensors affine_dequantize(OpCall& c) {
   Tensor *q = c.in("quantized_data"), *scale = c.in("scale"), *zero_point = c.in("zero_point");
   const int64_t dims = c.rank(q), axis = dims == 0 ? 0 : c.axis_of(q, "axis", 0);
   if (!c.ok()) return {q};
+  if (dims == 0 && (c.rank(scale) != 0 || c.rank(zero_point) != 0))
+    return {c.fail(Code::ShapeMismatch, "one number has one scale and one zero point")};
   if (zero_point->dtype() != q->dtype())
     return {scaled(c, q, along(c, scale, axis, dims), along(c, zero_point, axis, dims))};
   // Both parameters have the same number of values.
@@ -132,6 +134,16 @@ Weights weights_of(OpCall& c, std::string_view parameter) {
   return {x->dtype(), x->shape()->sizes(), x->data()};
 }
 
+// A constant operand of indices or bits, which are one byte each.
+Weights bytes_of(OpCall& c, std::string_view parameter) {
+  Weights made = weights_of(c, parameter);
+  if (c.ok() && made.dtype != DType::U8 && made.dtype != DType::U4 && made.dtype != DType::U2 &&
+      made.dtype != DType::Bool)
+    c.fail(Code::TypeMismatch,
+           "'" + std::string(parameter) + "' has to be unsigned integers of up to 8 bits");
+  return made;
+}
+
 Tensor* constant_of(OpCall& c, Result<Weights> made) {
   if (!made.ok()) {
     c.remember(std::move(made).error());
@@ -151,7 +163,7 @@ bool may_make(OpCall& c, const Ints& shape, DType dtype) {
 
 // Packed indices or bits of the shape that a parameter gives (iOS 16).
 Weights unpacked(OpCall& c, std::string_view parameter, int bits) {
-  Weights packed = weights_of(c, parameter);
+  Weights packed = bytes_of(c, parameter);
   const Ints shape = c.ints("shape");
   if (!c.ok() || !may_make(c, shape, DType::U8)) return {};
   int64_t count = 1;
@@ -182,7 +194,7 @@ int64_t vector_axis(OpCall& c, size_t rank) {
 }
 
 Tensors lut_to_dense_18(OpCall& c) {
-  const Weights indices = weights_of(c, "indices"), tables = weights_of(c, "lut");
+  const Weights indices = bytes_of(c, "indices"), tables = weights_of(c, "lut");
   if (!c.ok()) return {};
   Ints room = indices.shape;
   if (!tables.shape.empty()) room.push_back(tables.shape.back());
@@ -197,15 +209,15 @@ Tensors sparse_to_dense_16(OpCall& c) {
 }
 
 Tensors sparse_to_dense_18(OpCall& c) {
-  const Weights elements = weights_of(c, "nonzero_data"), mask = weights_of(c, "mask");
+  const Weights elements = weights_of(c, "nonzero_data"), mask = bytes_of(c, "mask");
   if (!c.ok() || !may_make(c, mask.shape, elements.dtype)) return {};
   return {constant_of(c, spread(elements, mask))};
 }
 
 // The weights of a table where the mask is one: looked up as if dense, then picked.
 Tensors lut_to_sparse(OpCall& c) {
-  const Weights mask = weights_of(c, "indices_mask"),
-                nonzero = weights_of(c, "indices_nonzero_data"), tables = weights_of(c, "lut");
+  const Weights mask = bytes_of(c, "indices_mask"), nonzero = bytes_of(c, "indices_nonzero_data"),
+                tables = weights_of(c, "lut");
   if (!c.ok() || !may_make(c, mask.shape, DType::U8) || !may_make(c, mask.shape, tables.dtype))
     return {};
   if (!tables.shape.empty() && tables.shape.back() > 1)
@@ -218,7 +230,7 @@ Tensors lut_to_sparse(OpCall& c) {
 }
 
 Tensors sparse_blockwise_shift_scale(OpCall& c) {
-  const Weights mask = weights_of(c, "data_mask"), nonzero = weights_of(c, "nonzero_data");
+  const Weights mask = bytes_of(c, "data_mask"), nonzero = weights_of(c, "nonzero_data");
   if (!c.ok() || !may_make(c, mask.shape, DType::F32)) return {};
   Tensor* dense = constant_of(c, spread(nonzero, mask));
   if (!c.ok()) return {};

@@ -1,6 +1,7 @@
 // Convolutions. Weights of stored integers pass through as they are: constants behind dequantize.
 #include "frontend/coreml/table.h"
 #include "frontend/coreml/window.h"
+#include "support/checked.h"
 
 namespace ec::mil {
 namespace {
@@ -62,6 +63,10 @@ void fit_output(OpCall& c, Tensor* x, const Ints& kernel, const Ints& wanted, bo
       c.fail(Code::TooLarge, "an image is too large");
       return;
     }
+    if (wanted[i] < 0 || wanted[i] > kMaxTensorBytes) {
+      c.fail(Code::BadValue, "'output_shape' is out of range");
+      return;
+    }
     const int64_t full = (in - 1) * attrs.strides[i] + (kernel[i] - 1) * attrs.dilations[i] + 1;
     const int64_t total = full - wanted[i];
     const int64_t begin = given ? attrs.pads[i] : std::max<int64_t>(total, 0) / 2;
@@ -92,8 +97,10 @@ Tensors conv_transpose(OpCall& c) {
     fit_output(c, x, kernel, wanted, type == "custom", attrs);
   } else if (type == "same" || type == "same_lower") {
     Ints wanted;
+    // What is larger is refused with the operand.
     for (size_t i = 0; i < kernel.size(); ++i)
-      wanted.push_back(c.size(x, static_cast<int64_t>(i) + 2) * window.strides[i]);
+      wanted.push_back(std::min(c.size(x, static_cast<int64_t>(i) + 2), int64_t{1} << 32) *
+                       window.strides[i]);
     fit_output(c, x, kernel, wanted, false, attrs);
   }
   Tensors inputs = {x, weight};

@@ -36,6 +36,7 @@ Tensors einsum(OpCall& c) {
 // Dimensions in front of the last two become one of heads, with one for the batch before it.
 Tensor* four_dims(OpCall& c, Tensor* x) {
   const int64_t dims = c.rank(x);
+  if (dims < 3) return c.fail(Code::ShapeMismatch, "attention needs three dimensions or more");
   if (dims == 4) return x;
   if (dims == 3) return c.unsqueeze(x, {1});
   return c.reshape(x, {Size(x, 0), -1, Size(x, dims - 2), Size(x, dims - 1)});
@@ -54,7 +55,6 @@ Tensor* four_dims_of_mask(OpCall& c, Tensor* mask, int64_t dims) {
 Tensors attention(OpCall& c) {
   Tensor* query = c.in("query");
   const int64_t dims = c.rank(query);
-  if (dims < 3) return {c.fail(Code::ShapeMismatch, "attention needs three dimensions or more")};
   Tensors inputs = {four_dims(c, query), four_dims(c, c.in("key")), four_dims(c, c.in("value"))};
   if (Tensor* mask = c.maybe("attn_mask")) {
     if (mask->dtype() != DType::Bool) mask = c.cast(mask, query->dtype());

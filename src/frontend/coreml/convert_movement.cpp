@@ -9,7 +9,7 @@ Tensors transpose(OpCall& c) {
   Ints perm = c.ints("perm");
   const int64_t dims = c.rank(x);
   for (int64_t& axis : perm) axis = c.axis(axis, dims);
-  if (static_cast<int64_t>(perm.size()) != dims)
+  if (!c.ok() || static_cast<int64_t>(perm.size()) != dims)
     return {c.fail(Code::ShapeMismatch, "'perm' does not fit the operand")};
   TransposeAttrs attrs;
   attrs.perm = std::move(perm);
@@ -28,6 +28,7 @@ Tensors concat(OpCall& c) {
   const Tensors parts = c.list("values");
   if (!c.ok() || parts.empty()) return {c.fail(Code::BadArity, "nothing to join")};
   const int64_t axis = c.axis_of(parts[0], "axis", 0);
+  if (!c.ok()) return parts;
   if (c.flag("interleave", false) && parts.size() > 1) return {interleave(c, parts, axis)};
   return {c.concat(parts, axis)};
 }

@@ -4,6 +4,7 @@
 
 #include "frontend/coreml/sampling.h"
 #include "frontend/coreml/table.h"
+#include "support/checked.h"
 #include "support/strings.h"
 
 namespace ec::mil {
@@ -134,9 +135,12 @@ Tensor* upsample(OpCall& c, ResizeMode mode, CoordinateMode coordinates) {
   }
   // The factors follow from the sizes, which are rounded down.
   Ints sizes;
-  for (int64_t i = 0; i < 2; ++i)
-    sizes.push_back(static_cast<int64_t>(
-        std::floor(static_cast<double>(c.size(x, dims - 2 + i)) * factors[i])));
+  for (int64_t i = 0; i < 2; ++i) {
+    const double size = std::floor(static_cast<double>(c.size(x, dims - 2 + i)) * factors[i]);
+    if (size > static_cast<double>(kMaxTensorBytes))
+      return c.fail(Code::TooLarge, "the image becomes too large");
+    sizes.push_back(static_cast<int64_t>(size));
+  }
   return c.add(OpKind::Resize, {x, nullptr, nullptr, c.int_list(sizes)}, attrs);
 }
 

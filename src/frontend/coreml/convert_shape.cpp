@@ -52,7 +52,9 @@ Tensors expand_dims(OpCall& c) {
   Tensor* x = c.in("x");
   const Ints given = c.ints("axes");
   const int64_t dims = c.rank(x) + static_cast<int64_t>(given.size());
-  return {c.unsqueeze(x, c.axes(given, dims))};
+  const Ints axes = c.axes(given, dims);
+  if (axes.size() != given.size()) return {c.fail(Code::BadValue, "'axes' name an axis twice")};
+  return {c.unsqueeze(x, axes)};
 }
 
 Tensors squeeze(OpCall& c) {

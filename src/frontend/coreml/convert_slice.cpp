@@ -1,5 +1,6 @@
 // Parts of tensors, by ranges along every dimension. Places may be known only when the model runs.
 #include "frontend/coreml/table.h"
+#include "support/checked.h"
 
 namespace ec::mil {
 namespace {
@@ -54,7 +55,7 @@ Tensor* entry(OpCall& c, const std::optional<Ints>& known, Tensor* computed, siz
 Tensor* behind(OpCall& c, const Ranges& r, size_t i) {
   if (r.begin) {
     const int64_t at = (*r.begin)[i];
-    return c.int_list({at == -1 ? INT64_MAX : at + 1});
+    return c.int_list({at == -1 || at == INT64_MAX ? INT64_MAX : at + 1});
   }
   Tensor* next = c.plus(entry(c, r.begin, r.begins, i), c.int_list({1}));
   Tensor* last = c.add(OpKind::Equal, {next, c.int_list({0})});
@@ -109,6 +110,9 @@ Tensors crop(OpCall& c) {
   const int64_t dims = c.rank(x);
   if (!c.ok() || height.size() != 2 || width.size() != 2 || dims < 2)
     return {c.fail(Code::ShapeMismatch, "crop needs two numbers for height and for width")};
+  for (const int64_t cut : {height[0], height[1], width[0], width[1]})
+    if (cut < 0 || cut > kMaxTensorBytes)
+      return {c.fail(Code::BadValue, "crop cannot cut off " + std::to_string(cut) + " elements")};
   const auto end = [](int64_t cut) { return cut == 0 ? INT64_MAX : -cut; };
   return {c.add(OpKind::Slice,
                 {x, c.int_list({height[0], width[0]}), c.int_list({end(height[1]), end(width[1])}),
@@ -128,7 +132,9 @@ Ints positions(const Ranges& r, size_t i, int64_t size) {
   Ints all;
   if (r.squeeze[i])
     return {r.from_start[i] ? 0 : place((*r.begin)[i], 0, std::max<int64_t>(size - 1, 0))};
-  for (int64_t at = from; back ? at > to : at < to; at += step) all.push_back(at);
+  // Behind one step of more than the dimension there is nothing.
+  const int64_t stride = std::clamp(step, -size - 1, size + 1);
+  for (int64_t at = from; back ? at > to : at < to; at += stride) all.push_back(at);
   return all;
 }
 

@@ -16,6 +16,13 @@ int64_t count_of(const Ints& shape) {
   return count;
 }
 
+// The bytes of so many elements. Nothing: more than a tensor may have.
+std::optional<size_t> bytes_of(const Ints& shape, DType dtype) {
+  const auto most = checked_extent(shape, static_cast<int64_t>(element_size(dtype)));
+  if (!most) return std::nullopt;
+  return static_cast<size_t>(count_of(shape)) * element_size(dtype);
+}
+
 // How many elements of a dimension share a table. Empty: the groups do not fit.
 std::optional<Ints> group_sizes(const Ints& shape, const Ints& tables) {
   Ints sizes;
@@ -47,13 +54,14 @@ Result<Weights> look_up(const Weights& indices, const Weights& tables, int64_t v
   const auto groups = group_sizes(indices.shape, tables.shape);
   if (!groups) return misfit("the tables do not divide the weights into equal groups");
   const int64_t entries = tables.shape[rank], width = tables.shape[rank + 1];
+  if (width < 1) return misfit("the tables have no elements");
   if (width > 1 && (vector_axis < 0 || vector_axis >= static_cast<int64_t>(rank)))
     return misfit("the vectors of the tables lie along no dimension");
   Weights out{tables.dtype, indices.shape, {}};
   if (width > 1) out.shape[static_cast<size_t>(vector_axis)] *= width;
   const size_t bytes = element_size(tables.dtype);
-  const auto size = checked_extent(out.shape, static_cast<int64_t>(bytes));
-  Buffer buffer = size ? Buffer::allocate(static_cast<size_t>(*size)) : Buffer();
+  const auto size = bytes_of(out.shape, tables.dtype);
+  Buffer buffer = size ? Buffer::allocate(*size) : Buffer();
   if (!size || !buffer.ok()) return no_memory();
   // Elements of the result between one step along the vector's dimension and the next.
   int64_t inner = 1;
@@ -85,8 +93,9 @@ Result<Weights> look_up(const Weights& indices, const Weights& tables, int64_t v
 
 Result<Weights> spread(const Weights& elements, const Weights& mask) {
   const size_t bytes = element_size(elements.dtype);
-  const auto size = checked_extent(mask.shape, static_cast<int64_t>(bytes));
-  Buffer buffer = size ? Buffer::allocate(mask.data.size() * bytes) : Buffer();
+  const auto size = bytes_of(mask.shape, elements.dtype);
+  if (size && *size != mask.data.size() * bytes) return misfit("the mask is no mask of bytes");
+  Buffer buffer = size ? Buffer::allocate(*size) : Buffer();
   if (!size || !buffer.ok()) return no_memory();
   size_t next = 0;
   const size_t have = elements.data.size() / bytes;

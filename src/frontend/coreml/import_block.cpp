@@ -150,7 +150,13 @@ void Importer::convert(const OpRow& row, OpCall& call, Scope& scope) {
   const coreml::Operation& op = call.source();
   const size_t first_operation = scope.site.graph.operation_id_bound();
   const size_t first_tensor = scope.site.graph.tensor_id_bound();
+  const size_t states_before = states_->changes();
   const auto fail = [&](Error error) {
+    // A state may hold what was built: then that stays, and the operation cannot be kept whole.
+    if (states_->changes() != states_before) {
+      report(std::move(error).node(std::string(call.location().name()), call.location().op_type));
+      return fail_outputs(op, scope);
+    }
     erase_unfinished(scope.site.graph, first_operation, first_tensor, [&](const ec::Tensor* t) {
       return std::any_of(scope.site.constants.begin(), scope.site.constants.end(),
                          [&](const auto& known) { return known.second == t; });

@@ -1,33 +1,54 @@
 #include "frontend/coreml/nested.h"
 
+#include <unordered_map>
 #include <unordered_set>
 
 namespace ec::mil {
 namespace {
 
-void collect(const coreml::Block& block, std::unordered_set<std::string> defined,
-             std::unordered_set<std::string>& seen, std::vector<std::string>& names) {
-  const auto read = [&](const std::string& name) {
-    if (!name.empty() && !defined.contains(name) && seen.insert(name).second) names.push_back(name);
-  };
-  for (const coreml::NamedType& input : block.inputs) defined.insert(input.name);
-  for (const coreml::Operation& op : block.operations) {
-    for (const auto& [parameter, bindings] : op.inputs)
-      for (const coreml::Binding& binding : bindings)
-        if (binding.literal == nullptr) read(binding.name);
-    for (const coreml::Block& nested : op.blocks) collect(nested, defined, seen, names);
-    for (const coreml::NamedType& output : op.outputs) defined.insert(output.name);
+// Names that are read in front of what defines them, or that only a block around defines.
+class FreeNames {
+ public:
+  void read_block(const coreml::Block& block) {
+    const size_t outside = defined_.size();
+    for (const coreml::NamedType& input : block.inputs) define(input.name);
+    for (const coreml::Operation& op : block.operations) {
+      for (const auto& [parameter, bindings] : op.inputs)
+        for (const coreml::Binding& binding : bindings)
+          if (binding.literal == nullptr) read(binding.name);
+      for (const coreml::Block& nested : op.blocks) read_block(nested);
+      for (const coreml::NamedType& output : op.outputs) define(output.name);
+    }
+    for (const std::string& output : block.outputs) read(output);
+    // What a block defines ends with it.
+    for (; defined_.size() > outside; defined_.pop_back()) --count_[defined_.back()];
   }
-  for (const std::string& output : block.outputs) read(output);
-}
+  std::vector<std::string> take() && { return std::move(names_); }
+
+ private:
+  void define(std::string_view name) {
+    defined_.push_back(name);
+    ++count_[name];
+  }
+  void read(const std::string& name) {
+    if (name.empty()) return;
+    const auto found = count_.find(name);
+    if (found != count_.end() && found->second > 0) return;
+    if (seen_.insert(name).second) names_.push_back(name);
+  }
+
+  std::vector<std::string_view> defined_;               // innermost last
+  std::unordered_map<std::string_view, size_t> count_;  // how often each of them is defined
+  std::unordered_set<std::string_view> seen_;
+  std::vector<std::string> names_;
+};
 
 }  // namespace
 
 std::vector<std::string> free_names(const std::vector<const coreml::Block*>& blocks) {
-  std::vector<std::string> names;
-  std::unordered_set<std::string> seen;
-  for (const coreml::Block* block : blocks) collect(*block, {}, seen, names);
-  return names;
+  FreeNames names;
+  for (const coreml::Block* block : blocks) names.read_block(*block);
+  return std::move(names).take();
 }
 
 ec::Tensor* carried_tensor(const MilValue& value) {

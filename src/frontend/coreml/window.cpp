@@ -59,6 +59,11 @@ Window read_window(OpCall& c, Tensor* x, const Ints& kernel) {
       c.fail(Code::ShapeMismatch, "'pad' has to be two numbers for each dimension");
       return window;
     }
+    for (const int64_t pad : given)
+      if (pad < -rule::kLargest || pad > rule::kLargest) {
+        c.fail(Code::BadValue, "a pad has to be at most 2^30");
+        return window;
+      }
     for (size_t i = 0; i < spatial; ++i) {
       window.pads[i] = given[2 * i];
       window.pads[spatial + i] = given[2 * i + 1];

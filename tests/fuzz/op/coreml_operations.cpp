@@ -62,7 +62,7 @@ ValueType CoremlProgram::result_type(std::string_view op, size_t i) {
 void CoremlProgram::add_operation(const CoremlOperator& op) {
   const std::string_view name = op.row->op;
   if (name.starts_with("list_") && any_known(Known::Kind::List) == nullptr && random_.chance(90))
-    list();
+    add_list();
   first_ = {};
   has_first_ = false;
   to_ = DataType::Float32;

@@ -144,11 +144,10 @@ coreml::Binding CoremlProgram::tensor(DataType type, const std::vector<int64_t>&
   return constant(values_.tensor(type, dims));
 }
 
-std::string CoremlProgram::list() {
+void CoremlProgram::add_list() {
   const auto& all = coreml_operators_to_try();
   const auto make = std::ranges::find(all, "make_list", [](const auto& op) { return op.row->op; });
   add_operation(*make);
-  return known_.back().name;
 }
 
 std::string CoremlProgram::state() {

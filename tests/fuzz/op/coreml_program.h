@@ -63,7 +63,7 @@ class CoremlProgram {
   coreml::Binding constant(coreml::Value value);
   coreml::Binding tensor(coreml::DataType type, const std::vector<int64_t>& dims, bool computed);
   std::string input(coreml::DataType type, const std::vector<int64_t>& dims);
-  std::string list();
+  void add_list();
   std::string state();
 
   // --- operands of one operation

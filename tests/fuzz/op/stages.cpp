@@ -305,8 +305,8 @@ class Stages {
       if (!reference_ || reference_->ok()) find("invalid", fault.message);
       return;
     }
-    // A model that brings its own 8-bit numbers chooses a strategy, too; the self-check has compared
-    // what that gives.
+    // A model that brings its own 8-bit numbers chooses a strategy, too; the self-check has
+    // compared what that gives.
     const bool is_quantised = c->models().front().strategy != nullptr;
     if (is_quantised || !runnable_ || !is_runnable(*graph)) return;
     if (std::any_of(graph->inputs().begin(), graph->inputs().end(),
@@ -386,6 +386,9 @@ class Stages {
     if (!report.ok() && is_fault(report.error().code())) find("internal", text_of(report.error()));
     if (!is_runnable(*graph)) return;
     begin("open file");
+    // Sizes that the file leaves open may have large defaults.
+    Budget budget(BudgetLimits{.work = 20'000'000, .memory = size_t{64} << 20});
+    const BudgetScope scope(budget);
     DiagnosticSink sink;
     Result<OpenedSession> opened = open_session(registry_, ref, Verb::Run, options, sink);
     if (!opened.ok()) {
