@@ -5,20 +5,9 @@
 
 #include "ops/attrs.h"
 #include "ops/infer.h"
+#include "ops/state_types.h"
 
 namespace ec {
-namespace {
-
-// Whether two shapes cannot be that of one tensor: open sizes may be any.
-bool differ(const std::optional<Shape>& a, const std::optional<Shape>& b) {
-  if (!a || !b) return false;
-  if (a->rank() != b->rank()) return true;
-  for (size_t i = 0; i < a->rank(); ++i)
-    if ((*a)[i].is_static() && (*b)[i].is_static() && (*a)[i].size() != (*b)[i].size()) return true;
-  return false;
-}
-
-}  // namespace
 
 Result<Tensor*> StateBuilder::declare(const std::string& key, const std::string& name,
                                       Tensor* initial, const Location& location) {
@@ -61,7 +50,7 @@ Result<std::vector<std::string>> StateBuilder::finish() {
     if (const auto it = constants.find(state.value); it != constants.end())
       state.value = it->second;
     const TensorType &from = before->type(), &to = state.value->type();
-    if (from.dtype != to.dtype || differ(from.shape, to.shape))
+    if (!fits_state(from, to))
       return Error(Code::TypeMismatch, "the state '" + state.name + "' is " + from.text() +
                                            " and the model assigns " + to.text())
           .node(std::string(state.read->location().name()), state.read->location().op_type);

@@ -1,9 +1,12 @@
 #include "ops/infer.h"
 
 #include <algorithm>
+#include <map>
 
+#include "ops/attrs.h"
 #include "ops/border.h"
 #include "ops/convert.h"
+#include "ops/state_types.h"
 #include "support/checked.h"
 
 namespace ec {
@@ -137,9 +140,33 @@ Status infer_operation(Operation& op) {
   return {};
 }
 
+namespace {
+
+// Sizes that became known may show that a state is written with others than it is read with.
+void check_states(const std::vector<Operation*>& order, DiagnosticSink& sink) {
+  std::map<std::string_view, const Tensor*> reads;
+  for (const Operation* op : order)
+    if (op->kind() == OpKind::ReadState)
+      reads.emplace(op->attrs_as<StateAttrs>().name, op->output());
+  for (const Operation* op : order) {
+    if (reads.empty() || op->kind() != OpKind::WriteState) continue;
+    const auto read = reads.find(op->attrs_as<StateAttrs>().name);
+    if (read == reads.end() || fits_state(read->second->type(), op->output()->type())) continue;
+    sink.report(Error(Code::TypeMismatch, "the state '" + op->attrs_as<StateAttrs>().name +
+                                              "' is " + read->second->type().text() +
+                                              " and the model assigns " +
+                                              op->output()->type().text())
+                    .node(std::string(op->location().name()), op->location().op_type));
+  }
+}
+
+}  // namespace
+
 void infer_graph(Graph& graph, DiagnosticSink& sink) {
-  for (Operation* op : graph.topological())
+  const std::vector<Operation*> order = graph.topological();
+  for (Operation* op : order)
     if (Status status = infer_operation(*op); !status.ok()) sink.report(std::move(status).error());
+  check_states(order, sink);
 }
 
 Result<int64_t> normalize_axis(const InferContext& ctx, int64_t axis, size_t rank) {

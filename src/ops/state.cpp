@@ -3,6 +3,22 @@
 #include <cstring>
 
 #include "ops/define.h"
+#include "ops/state_types.h"
+
+namespace ec {
+
+bool fits_state(const TensorType& read, const TensorType& written) {
+  if (read.dtype != written.dtype) return false;
+  if (!read.shape || !written.shape) return true;
+  if (read.shape->rank() != written.shape->rank()) return false;
+  for (size_t i = 0; i < read.shape->rank(); ++i) {
+    const Dim &a = (*read.shape)[i], &b = (*written.shape)[i];
+    if (a.is_static() && b.is_static() && a.size() != b.size()) return false;
+  }
+  return true;
+}
+
+}  // namespace ec
 
 namespace ec::ops {
 namespace {

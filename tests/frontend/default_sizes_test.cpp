@@ -126,5 +126,25 @@ TEST(DefaultSizes, UnnamedSizesAreAskedForByShape) {
       << status.error().diagnostic().hint;
 }
 
+// What a model writes to a state may turn out not to fit when the sizes of its inputs are known.
+TEST(DefaultSizes, StatesKeepTheirSizes) {
+  const auto graph = parse(R"(graph @g(%x: f32[2,n]) -> (y = %s) {
+  %zeros = const f32[2,3] dense[0,0,0,0,0,0]
+  %s = read_state(%zeros) {name="s"} : f32[2,3]
+  %w = write_state(%x) {name="s"} : f32[2,n]
+})");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  for (const int64_t size : {3, 4}) {
+    const std::unique_ptr<Graph> bound = (*graph)->clone();
+    DiagnosticSink sink;
+    const Status status = bind_shapes(*bound, {{"x", {2, size}}}, sink);
+    EXPECT_EQ(status.ok(), size == 3);
+    EXPECT_EQ(verify(*bound).empty(), size == 3);
+    if (!status.ok()) {
+      EXPECT_EQ(status.error().code(), Code::TypeMismatch);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ec
