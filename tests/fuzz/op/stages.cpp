@@ -25,6 +25,9 @@ namespace {
 // Larger tensors are left to the limits on memory; running them would only measure the machine.
 constexpr int64_t kMostBytes = int64_t{1} << 22;
 
+// Of a run of a file as it is.
+constexpr BudgetLimits kFileLimits{.work = 20'000'000, .memory = size_t{64} << 20};
+
 // Kinds that no model may cause.
 // Debug builds verify graphs after each pass; a pass may compute an operand that shows a fault of
 // the model.
@@ -385,25 +388,28 @@ class Stages {
     const auto report = check_model(registry_, ref, for_target, checked);
     if (!report.ok() && is_fault(report.error().code())) find("internal", text_of(report.error()));
     if (!is_runnable(*graph)) return;
+    if (open_and_run(ref, options)) run_as_model(std::move(graph));
+  }
+
+  // False: the file has no session, or no inputs of a size that fits.
+  bool open_and_run(const ModelRef& ref, const Options& options) {
     begin("open file");
     // Sizes that the file leaves open may have large defaults.
-    Budget budget(BudgetLimits{.work = 20'000'000, .memory = size_t{64} << 20});
+    Budget budget(kFileLimits);
     const BudgetScope scope(budget);
     DiagnosticSink sink;
     Result<OpenedSession> opened = open_session(registry_, ref, Verb::Run, options, sink);
     if (!opened.ok()) {
       if (is_fault(opened.error().code())) find("internal", text_of(opened.error()));
-      return;
+      return false;
     }
     begin("run file");
-    Budget budget(BudgetLimits{.work = 20'000'000, .memory = size_t{64} << 20});
-    const BudgetScope scope(budget);
     const Result<std::vector<NamedValue>> inputs = opened->session->random_inputs(1);
-    if (!inputs.ok()) return;
+    if (!inputs.ok()) return false;
     const Result<std::vector<Value>> results = opened->session->run(*inputs);
     if (!results.ok() && is_fault(results.error().code()))
       find("internal", text_of(results.error()));
-    run_as_model(std::move(graph));
+    return true;
   }
 
   // What was read is a model like any other: all of its forms must mean the same.
