@@ -109,11 +109,50 @@ Tensor* GraphBuilder::shape_list(const Sizes& sizes) {
   return concat(std::move(parts), 0);
 }
 
+// --- lists with an entry for each axis
+// ------------------------------------------------------------
+
+void GraphBuilder::no_entry(int64_t axis, size_t count) {
+  fail(Code::BadValue, "axis " + std::to_string(axis) + " does not exist: there are " +
+                           std::to_string(count) + " dimensions");
+}
+
+Ints GraphBuilder::in_order(int64_t rank) {
+  Ints axes(static_cast<size_t>(std::max<int64_t>(rank, 0)));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+Ints GraphBuilder::swapped(int64_t rank, int64_t a, int64_t b) {
+  Ints axes = in_order(rank);
+  set(axes, a, b);
+  set(axes, b, a);
+  return axes;
+}
+
+Sizes GraphBuilder::along(int64_t rank, int64_t axis, Size size) {
+  Sizes sizes(static_cast<size_t>(std::max<int64_t>(rank, 0)), Size(1));
+  set(sizes, axis, size);
+  return sizes;
+}
+
+int64_t GraphBuilder::product(int64_t a, int64_t b) {
+  if (const auto all = checked_mul(a, b)) return *all;
+  fail(Code::TooLarge, std::to_string(a) + " times " + std::to_string(b) +
+                           " elements are more than can be counted");
+  return 1;
+}
+
 // --- building -----------------------------------------------------------------------------------
 
 Tensors GraphBuilder::add_folding(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs,
                                   size_t limit) {
   if (!ok()) return Tensors(num_outputs, nothing());
+  if (room_ != nullptr && *room_ < num_outputs) {
+    fail(Code::TooLarge, "the model unfolds to more operations than its file can justify");
+    return Tensors(num_outputs, nothing());
+  }
+  if (room_ != nullptr) *room_ -= num_outputs;
   OpSpec spec;
   spec.attrs = std::move(attrs);
   spec.location = location_;
@@ -178,10 +217,9 @@ Tensor* GraphBuilder::reshape(Tensor* x, const Sizes& shape) {
 }
 
 Tensor* GraphBuilder::transpose(Tensor* x, Ints perm) {
-  // An axis that is named twice is for inference to refuse.
-  bool moves = false;
-  for (size_t i = 0; i < perm.size(); ++i) moves |= perm[i] != static_cast<int64_t>(i);
-  if (!moves) return x;
+  // In order, and for all dimensions: other lists that are sorted are left to inference to refuse.
+  const auto count = static_cast<int64_t>(perm.size());
+  if (perm == in_order(count) && (!x->shape() || rank(x) == count)) return x;
   TransposeAttrs attrs;
   attrs.perm = std::move(perm);
   return x->is_constant() ? add_weight(OpKind::Transpose, {x}, attrs)

@@ -1,12 +1,16 @@
 // Operations of one place of a source model, built into a graph. What goes wrong is remembered, and
 // everything after it does nothing: a conversion is written as plain expressions and asked once at
-// its end. Operations on small constants are computed at once.
+// its end. Numbers that a conversion goes on with after a failure stand for nothing: an axis is 0
+// where there is none, and what could not be built has no dimensions. So lists are changed by axis
+// with set(), swapped() and along(), never with []. Operations on small constants are computed at
+// once.
 #pragma once
 
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "ir/graph.h"
@@ -36,6 +40,10 @@ class GraphBuilder {
   Graph& graph() const { return *graph_; }
   const Location& location() const { return location_; }
 
+  // Operations that may still be added, by all builders of a model: where few bytes of a file say
+  // how often something is done, it could else take any memory.
+  void share_room(size_t* operations) { room_ = operations; }
+
   // --- problems ---------------------------------------------------------------------------------
   bool ok() const { return !error_; }
   void remember(Error error);  // the first one counts
@@ -56,21 +64,44 @@ class GraphBuilder {
   // i64[n]; constant when all are known.
   Tensor* shape_list(const Sizes& sizes);
 
+  // --- lists with an entry for each axis
+  // ---------------------------------------------------------- Changes one entry; an error where
+  // the list has none for the axis.
+  template <class T>
+  void set(std::vector<T>& list, int64_t axis, std::type_identity_t<T> value) {
+    if (axis >= 0 && axis < static_cast<int64_t>(list.size()))
+      list[static_cast<size_t>(axis)] = std::move(value);
+    else
+      no_entry(axis, list.size());
+  }
+  static Ints in_order(int64_t rank);  // 0, 1, ...
+  // In order, but for two axes that change places.
+  Ints swapped(int64_t rank, int64_t a, int64_t b);
+  // Ones, but for one axis.
+  Sizes along(int64_t rank, int64_t axis, Size size);
+  // Numbers of elements: an error where they leave 64 bits, then 1.
+  int64_t product(int64_t a, int64_t b);
+
   // --- building ---------------------------------------------------------------------------------
   Tensor* add(OpKind kind, Tensors inputs, Attrs attrs = {});
   Tensors add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs);
   // With the weights among the operands, of whatever size: a constant.
   Tensor* add_weight(OpKind kind, Tensors inputs, Attrs attrs = {});
 
-  Tensor* int_list(std::span<const int64_t> values) { return graph().add_ints("", values); }
+  // Constants; after a failure none are made, whatever a conversion still asks for.
+  Tensor* int_list(std::span<const int64_t> values) {
+    return ok() ? graph().add_ints("", values) : nothing();
+  }
   Tensor* int_list(std::initializer_list<int64_t> values) {
     return int_list(std::span(values.begin(), values.size()));
   }
-  Tensor* scalar(DType dtype, double value) { return graph().add_scalar("", dtype, value); }
+  Tensor* scalar(DType dtype, double value) {
+    return ok() ? graph().add_scalar("", dtype, value) : nothing();
+  }
   // A number of the type of x.
   Tensor* like(const Tensor* x, double value) { return scalar(x->dtype(), value); }
   Tensor* floats(Shape shape, std::span<const float> values) {
-    return graph().add_constant<float>("", std::move(shape), values);
+    return ok() ? graph().add_constant<float>("", std::move(shape), values) : nothing();
   }
   Tensor* cast(Tensor* x, DType to);  // x itself when it has the type
   Tensor* to_float(Tensor* x) { return is_float(x->dtype()) ? x : cast(x, DType::F32); }
@@ -110,10 +141,12 @@ class GraphBuilder {
  private:
   Tensors add_folding(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs, size_t limit);
   Tensor* nothing();  // stands for what could not be built
+  void no_entry(int64_t axis, size_t count);
 
   Graph* graph_;
   Location location_;
   std::optional<Error> error_;
+  size_t* room_ = nullptr;
   Tensor* nothing_ = nullptr;
 };
 

@@ -88,6 +88,7 @@ bool take_room(GraphBuilder& b, int64_t input, int64_t output, size_t& room) {
 // The matrix [output, input] applied along an axis.
 Tensor* apply_along(GraphBuilder& b, Tensor* x, int64_t axis, int64_t output,
                     const std::vector<float>& matrix) {
+  if (!b.ok()) return x;
   const int64_t rank = b.rank(x), input = static_cast<int64_t>(matrix.size()) / output;
   Tensor* weights = b.floats(Shape{Dim(output), Dim(input)}, matrix);
   if (axis == rank - 1) return b.matmul(x, weights, true);
@@ -101,7 +102,7 @@ Tensor* apply_along(GraphBuilder& b, Tensor* x, int64_t axis, int64_t output,
   if (!extent) return b.fail(Code::TooLarge, "the image is too large");
   flat.emplace_back(input);
   flat.emplace_back(*extent);
-  whole[static_cast<size_t>(axis)] = Size(output);
+  b.set(whole, axis, Size(output));
   return b.reshape(b.matmul(weights, b.reshape(x, flat)), whole);
 }
 

@@ -241,12 +241,10 @@ Tensor* sparsemax(LayerCall& c, Tensor* x, int64_t axis) {
   Tensor* sorted = c.add_many(OpKind::TopK, {x, c.int_list({count})}, top, 2).front();
   Tensor* sums = c.add(OpKind::CumSum, {sorted, c.scalar(DType::I64, static_cast<double>(axis))},
                        CumulativeAttrs{});
-  if (!c.ok() || count > (1 << 20)) return c.fail(Code::TooLarge, "sparsemax of a large axis");
+  if (!c.afford(count)) return x;
   std::vector<float> numbers;
   for (int64_t i = 1; i <= count; ++i) numbers.push_back(static_cast<float>(i));
-  Sizes shape(static_cast<size_t>(rank), Size(1));
-  shape[static_cast<size_t>(axis)] = Size(count);
-  Tensor* k = c.reshape(c.floats(Shape{Dim(count)}, numbers), shape);
+  Tensor* k = c.reshape(c.floats(Shape{Dim(count)}, numbers), c.along(rank, axis, count));
   // The largest k with 1 + k * sorted[k] > sums[k].
   Tensor* inside = c.add(OpKind::Greater, {c.plus(c.times(sorted, k), 1), sums});
   Tensor* weight = c.cast(inside, x->dtype());

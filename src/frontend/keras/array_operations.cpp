@@ -8,8 +8,6 @@
 namespace ec::keras {
 namespace {
 
-Ints all_axes(LayerCall& c, Tensor* x) { return axes_of(c, Value(), c.rank(x)); }
-
 Value get_item(LayerCall& c) { return subscript(c, c.x(), c.arg(1, "key")); }
 
 // A shape whose sizes are numbers, -1 or tensors.
@@ -59,12 +57,9 @@ Value transpose(LayerCall& c) {
 }
 Value swap_axes(LayerCall& c) {
   Tensor* x = c.x();
-  Ints perm = all_axes(c, x);
-  const int64_t a = c.axis(c.integer("axis1"), c.rank(x)),
-                b = c.axis(c.integer("axis2"), c.rank(x));
-  if (!c.ok()) return x;
-  std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
-  return c.transpose(x, perm);
+  const int64_t rank = c.rank(x);
+  const int64_t a = c.axis(c.integer("axis1"), rank), b = c.axis(c.integer("axis2"), rank);
+  return c.transpose(x, c.swapped(rank, a, b));
 }
 Value move_axis(LayerCall& c) {
   Tensor* x = c.x();
@@ -76,8 +71,7 @@ Value move_axis(LayerCall& c) {
   for (size_t i = 0; i < from.size(); ++i) {
     from[i] = c.axis(from[i], rank);
     to[i] = c.axis(to[i], rank);
-    if (!c.ok()) return x;
-    perm[static_cast<size_t>(to[i])] = from[i];
+    c.set(perm, to[i], from[i]);
     taken.push_back(from[i]);
   }
   int64_t next = 0;
@@ -156,6 +150,7 @@ Value split_along(LayerCall& c, int64_t axis, bool uneven) {
   const Value& where = c.config("indices_or_sections");
   const int64_t whole = c.size(x, axis);
   if (!c.ok()) return x;
+  // Where parts begin and end.
   Ints bounds = {0};
   if (where.is_number()) {
     const int64_t n = where.as_int();
@@ -168,8 +163,17 @@ Value split_along(LayerCall& c, int64_t axis, bool uneven) {
       bounds.push_back(std::clamp<int64_t>(n < 0 ? n + whole : n, 0, whole));
     bounds.push_back(whole);
   }
+  const size_t count = bounds.size() - 1;
   Tensors parts;
-  for (size_t i = 0; i + 1 < bounds.size(); ++i)
+  // Many parts are one operation: a number in the file asks for them.
+  if (count > 16 && std::ranges::is_sorted(bounds)) {
+    Ints sizes;
+    for (size_t i = 0; i < count; ++i) sizes.push_back(bounds[i + 1] - bounds[i]);
+    AxisAttrs attrs;
+    attrs.axis = axis;
+    return list_of(c.add_many(OpKind::Split, {x, c.int_list(sizes)}, attrs, count));
+  }
+  for (size_t i = 0; i < count; ++i)
     parts.push_back(c.slice(x, axis, bounds[i], std::max(bounds[i], bounds[i + 1])));
   return list_of(parts);
 }
@@ -202,8 +206,7 @@ Value rot90(LayerCall& c) {
   ReverseAttrs attrs;
   attrs.axes = turns == 2 ? Ints{std::min(a, b), std::max(a, b)} : Ints{b};
   if (turns == 2) return c.add(OpKind::Reverse, {x}, attrs);
-  Ints perm = all_axes(c, x);
-  std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
+  const Ints perm = c.swapped(c.rank(x), a, b);
   if (turns == 1) return c.transpose(c.add(OpKind::Reverse, {x}, attrs), perm);
   return c.add(OpKind::Reverse, {c.transpose(x, perm)}, attrs);
 }
@@ -212,6 +215,7 @@ Value roll(LayerCall& c) {
   Tensor* x = c.x();
   if (c.config("axis").is_none()) return c.unsupported("axis=None");
   const Ints shifts = c.ints("shift"), axes = c.ints("axis");
+  if (shifts.empty()) return c.fail(Code::BadAttribute, "'shift' has no number");
   for (size_t i = 0; i < axes.size() && c.ok(); ++i) {
     const int64_t axis = c.axis(axes[i], c.rank(x)), size = c.size(x, axis);
     if (size < 1) return x;
@@ -244,10 +248,9 @@ Value repeat(LayerCall& c) {
     return c.unsupported("repeats that differ");
   Sizes shape = c.sizes(x);
   Ints times(shape.size() + 1, 1);
-  times[static_cast<size_t>(axis) + 1] = repeats[0];
+  c.set(times, axis + 1, repeats[0]);
   Tensor* y = c.add(OpKind::Tile, {c.unsqueeze(x, {axis + 1}), c.int_list(times)});
-  shape[static_cast<size_t>(axis)] =
-      c.is_static(x, axis) ? Size(c.size(x, axis) * repeats[0]) : Size(-1);
+  c.set(shape, axis, c.is_static(x, axis) ? c.product(c.size(x, axis), repeats[0]) : -1);
   return c.reshape(y, shape);
 }
 
@@ -345,7 +348,9 @@ Value slice(LayerCall& c) {
     return c.fail(Code::BadAttribute, "the sizes do not fit");
   Ints ends, axes;
   for (size_t i = 0; i < starts.size(); ++i) {
-    ends.push_back(shape[i] < 0 ? INT64_MAX : starts[i] + shape[i]);
+    int64_t end = INT64_MAX;
+    if (shape[i] >= 0 && __builtin_add_overflow(starts[i], shape[i], &end)) end = INT64_MAX;
+    ends.push_back(end);
     axes.push_back(static_cast<int64_t>(i));
   }
   return c.add(OpKind::Slice, {x, c.int_list(starts), c.int_list(ends), c.int_list(axes)});

@@ -20,7 +20,7 @@ Tensor* both(LayerCall& c, Tensor* a, Tensor* b) {
 Tensor* positions(LayerCall& c, Tensor* x, int64_t axis) {
   if (c.is_static(x, axis)) {
     const int64_t count = c.size(x, axis);
-    if (count > (1 << 20)) return c.fail(Code::TooLarge, "a sequence is too long");
+    if (!c.afford(c.product(count, 2))) return c.fail(Code::TooLarge, "a sequence is too long");
     Ints list;
     for (int64_t i = 0; i < count; ++i) list.push_back(i);
     return c.int_list(list);
@@ -62,10 +62,11 @@ Tensor* project(LayerCall& c, Tensor* x, const std::string& attribute, const std
   if (!c.ok() || c.rank(kernel) != 3)
     return c.fail(Code::ShapeMismatch, "a kernel of three dimensions is needed");
   const int64_t in = c.size(kernel, 0), heads = c.size(kernel, 1), size = c.size(kernel, 2);
-  Tensor* y = c.matmul(x, c.permuted(kernel, {0, 1, 2}, {in, heads * size}));
+  const int64_t columns = c.product(heads, size);
+  Tensor* y = c.matmul(x, c.permuted(kernel, {0, 1, 2}, {in, columns}));
   if (bias) {
     Tensor* b = c.weight("bias");
-    y = c.plus(y, c.reshape(b, {heads * size}));
+    y = c.plus(y, c.reshape(b, {columns}));
   }
   if (sigmoid) y = c.add(OpKind::Sigmoid, {y});
   y = c.reshape(y, {Size(x, 0), Size(x, 1), Size(heads), Size(size)});
@@ -83,7 +84,7 @@ Tensor* project_back(LayerCall& c, Tensor* x, bool bias) {
   const int64_t rank = c.rank(kernel);
   if (!c.ok() || rank < 3)
     return c.fail(Code::ShapeMismatch, "the output's kernel is " + kernel->type().text());
-  const int64_t in = c.size(kernel, 0) * c.size(kernel, 1);
+  const int64_t in = c.product(c.size(kernel, 0), c.size(kernel, 1));
   int64_t out = 1;
   Sizes result;
   Tensor* rows = c.transpose(x, {0, 2, 1, 3});
@@ -91,7 +92,7 @@ Tensor* project_back(LayerCall& c, Tensor* x, bool bias) {
   result = {Size(flat, 0), Size(flat, 1)};
   Ints order = {0, 1};
   for (int64_t i = 2; i < rank; ++i) {
-    out *= c.size(kernel, i);
+    out = c.product(out, c.size(kernel, i));
     result.emplace_back(c.size(kernel, i));
     order.push_back(i);
   }
@@ -138,7 +139,7 @@ Arguments arguments(LayerCall& c) {
 Tensor* as_sequence(LayerCall& c, Tensor* x) {
   if (c.rank(x) == 3) return x;
   int64_t length = 1;
-  for (int64_t i = 1; i + 1 < c.rank(x); ++i) length *= c.size(x, i);
+  for (int64_t i = 1; i + 1 < c.rank(x); ++i) length = c.product(length, c.size(x, i));
   return c.reshape(x, {Size(x, 0), Size(length), Size(x, c.rank(x) - 1)});
 }
 
@@ -165,7 +166,8 @@ Value attention_layer(LayerCall& c, double head_size, int64_t repeats) {
       const int64_t heads = c.size(x, 1), size = c.size(x, 3);
       Tensor* copies =
           c.add(OpKind::Tile, {c.unsqueeze(x, {2}), c.int_list({1, 1, repeats, 1, 1})});
-      return c.reshape(copies, {Size(x, 0), Size(heads * repeats), Size(x, 2), Size(size)});
+      return c.reshape(copies,
+                       {Size(x, 0), Size(c.product(heads, repeats)), Size(x, 2), Size(size)});
     };
     k = repeated(k);
     v = repeated(v);

@@ -243,7 +243,7 @@ Sequence run_steps(LayerCall& c, const Cell& cell, Tensor* x, Tensors states, Te
       Tensor* zero = dense ? c.fill({Size(now, 0), Size(cell.units)}, c.like(now, 0)) : nullptr;
       if (!dense) {
         Sizes shape = c.sizes(now);
-        shape[channels_first(cell) ? 1 : shape.size() - 1] = Size(cell.units);
+        c.set(shape, channels_first(cell) ? 1 : std::ssize(shape) - 1, cell.units);
         zero = c.fill(shape, c.like(now, 0));
       }
       states.assign(cell.num_states(), zero);

@@ -151,12 +151,15 @@ void set_padding(LayerCall& c, const Tensor* x, const Ints& kernel, const std::s
   attrs.pads = std::move(pads);
 }
 
+constexpr int64_t kLargestKernel = 1 << 24;  // of one axis; times a dilation that is as large
+
 // The spatial sizes in front of a kernel's last two dimensions.
 Ints kernel_sizes(LayerCall& c, const Tensor* kernel) {
   Ints sizes;
   for (int64_t i = 0, n = c.rank(kernel) - 2; i < n; ++i) {
     sizes.push_back(c.size(kernel, i));
-    if (sizes.back() < 1) c.fail(Code::ShapeMismatch, "the kernel is " + kernel->type().text());
+    if (sizes.back() < 1 || sizes.back() > kLargestKernel)
+      c.fail(Code::ShapeMismatch, "the kernel is " + kernel->type().text());
   }
   return sizes;
 }
@@ -195,7 +198,7 @@ Tensor* convolve_depthwise(LayerCall& c, Tensor* x, Tensor* kernel, Tensor* bias
   if (!c.ok() || sizes.size() != spatial)
     return c.fail(Code::ShapeMismatch, "the kernel is " + kernel->type().text());
   const auto n = static_cast<int64_t>(spatial);
-  const int64_t channels = c.size(kernel, n), outputs = channels * c.size(kernel, n + 1);
+  const int64_t channels = c.size(kernel, n), outputs = c.product(channels, c.size(kernel, n + 1));
   attrs.groups = channels;
   set_padding(c, x, sizes, padding, attrs);
   // [k..., in, multiplier] to [in * multiplier, k..., 1].
@@ -219,6 +222,9 @@ Tensor* convolve_transposed(LayerCall& c, Tensor* x, Tensor* kernel, Tensor* bia
   if (!c.ok() || sizes.size() != spatial)
     return c.fail(Code::ShapeMismatch, "the kernel is " + kernel->type().text());
   if (padding != "same" && padding != "valid") return c.unsupported("padding '" + padding + "'");
+  for (const int64_t n : output_padding)
+    if (n < 0 || n > kLargestKernel)
+      return c.fail(Code::BadAttribute, "'output_padding' is out of range");
   ConvTransposeAttrs attrs;
   attrs.layout = forward.layout;
   attrs.strides = forward.strides;

@@ -175,8 +175,11 @@ Value function_layer(LayerCall& c) {
       if (found->operation == "Split" && ours == "indices_or_sections" && value.is_list()) {
         std::vector<Value> ends;
         int64_t sum = 0;
-        for (size_t i = 0; i + 1 < value.items().size(); ++i)
-          ends.push_back(Value::integer(sum += value.items()[i].as_int()));
+        for (size_t i = 0; i + 1 < value.items().size(); ++i) {
+          if (__builtin_add_overflow(sum, value.items()[i].as_int(), &sum))
+            return c.fail(Code::BadValue, "the sizes of the parts are out of range");
+          ends.push_back(Value::integer(sum));
+        }
         value = Value::list(std::move(ends));
       }
       if (!value.is_none()) operation.config.set(ours, std::move(value));
@@ -187,10 +190,8 @@ Value function_layer(LayerCall& c) {
         Value& side = args[std::string_view(flag).ends_with("_a") ? 0 : 1];
         Tensor* x = c.optional_tensor(side);
         if (x == nullptr || c.rank(x) < 2) return c.unsupported("a product of this form");
-        Ints perm(static_cast<size_t>(c.rank(x)));
-        for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
-        std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-        side = Value::tensor(c.transpose(x, perm));
+        const int64_t rank = c.rank(x);
+        side = Value::tensor(c.transpose(x, c.swapped(rank, rank - 1, rank - 2)));
       }
   if (found->operation == "Einsum") {
     operation.config.set("subscripts", args.front());
@@ -206,7 +207,7 @@ Value function_layer(LayerCall& c) {
   if (row == nullptr) return c.unsupported("TensorFlow function 'tf." + printable(name) + "'");
   LayerCall inner(c.importer(), c.location(), operation, c.weights(), std::move(args),
                   Value::dict(), c.depth() + 1);
-  Value result = row->convert(inner);
+  Value result = inner.convert(*row);
   if (Status status = inner.status(); !status.ok())
     return c.remember(std::move(status).error()), Value::failed();
   return result;

@@ -16,6 +16,9 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxCalls = 200'000;
+// Operations of one model: layers that are written out step by step and models that are called
+// again and again make many of few bytes. Each takes about as much memory as this.
+constexpr size_t kOperationBase = size_t{1} << 16, kBytesOfOperation = 1024;
 constexpr std::string_view kExportAdvice =
     "export the model in Python: model.export(\"exported\"), and give that SavedModel folder";
 
@@ -99,7 +102,8 @@ Importer::Importer(std::string file, size_t model_bytes, const ImportOptions& op
       sink_(sink),
       graph_(std::make_unique<ec::Graph>()),
       states_(*graph_),
-      weight_memory_(model_bytes) {}
+      weight_memory_(model_bytes),
+      operation_room_(kOperationBase + model_bytes / kBytesOfOperation) {}
 
 void Importer::report(Error error, const std::string& node, const std::string& type) {
   ++errors_;
@@ -314,7 +318,7 @@ Value Importer::call(const LayerConfig& layer, const Weights& weights, std::vect
   const size_t first_new = graph_->tensor_id_bound();
   LayerCall c(*this, Location(name, layer.class_name), layer, weights, std::move(args),
               std::move(kwargs), depth);
-  Value result = row->convert(c);
+  Value result = c.convert(*row);
   if (Status status = c.status(); !status.ok())
     return give_up(std::move(status).error(), name, layer.class_name, c.args(), c.kwargs(), before);
   if (!result.is_tensor()) return result;
@@ -393,7 +397,9 @@ struct Importer::Scope {
       return Error(Code::UndefinedName, "the result of layer '" + printable(place.layer) +
                                             "' (call " + std::to_string(place.node) +
                                             ") is read but never computed");
-    const std::vector<Value> all = flat(*results[at->first][at->second]);
+    const Value& whole = *results[at->first][at->second];
+    const std::span<const Value> all =
+        whole.is_list() ? std::span<const Value>(whole.items()) : std::span<const Value>(&whole, 1);
     if (all.size() == 1 && all.front().is_failed()) return Value::failed();
     if (place.tensor < 0 || place.tensor >= static_cast<int64_t>(all.size()))
       return Error(Code::UndefinedName, "layer '" + printable(place.layer) + "' has no result " +
@@ -499,6 +505,7 @@ Value Importer::run_functional(const ModelConfig& model, const std::vector<Weigh
       GraphBuilder builder(*graph_, Location(scope + layer.name, "InputLayer"));
       input = Value::tensor(builder.cast(input.as_tensor(), DType::F32), input.mask());
     }
+    if (input.is_list() || input.is_dict()) input = Value::list(flat(input));
     state.results[at->first][at->second] = input;
   }
   // Which calls wait for which.
@@ -544,6 +551,8 @@ Value Importer::run_functional(const ModelConfig& model, const std::vector<Weigh
     else
       result =
           call(layer, weights[nodes[n].layer], std::move(args), std::move(kwargs), scope, depth);
+    // Flat, as places count results.
+    if (result.is_list() || result.is_dict()) result = Value::list(flat(result));
     state.results[nodes[n].layer][nodes[n].call] = std::move(result);
     for (const size_t reader : nodes[n].readers)
       if (--nodes[reader].missing == 0) ready.insert(reader);

@@ -49,8 +49,10 @@ class Importer {
   DiagnosticSink& sink() { return sink_; }
   StateBuilder& states() { return states_; }
   WeightMemory& weight_memory() { return weight_memory_; }
-  // Bytes that tables of resizing may still take.
+  // Bytes that tables may still take whose sizes are numbers of the file.
   size_t& table_room() { return table_room_; }
+  // Operations that may still be added.
+  size_t& operation_room() { return operation_room_; }
 
  private:
   struct Scope;  // one run of a model
@@ -89,6 +91,7 @@ class Importer {
   size_t errors_ = 0;
   size_t calls_ = 0;
   size_t table_room_ = size_t{32} << 20;
+  size_t operation_room_;
   std::map<hdf5::Address, ec::Tensor*> constants_;
   std::map<std::pair<const ec::Tensor*, std::string>, ec::Tensor*> derived_;
   std::map<std::string, size_t> refused_;  // classes and how often they stand in the model

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "frontend/keras/importer.h"
+#include "frontend/keras/table.h"
 #include "frontend/turned_weights.h"
 #include "ops/convert.h"
 #include "support/strings.h"
@@ -45,7 +46,29 @@ LayerCall::LayerCall(Importer& importer, Location location, const LayerConfig& l
       weights_(std::move(weights)),
       args_(std::move(args)),
       kwargs_(std::move(kwargs)),
-      depth_(depth) {}
+      depth_(depth) {
+  share_room(&importer.operation_room());
+}
+
+Value LayerCall::convert(const LayerRow& row) {
+  Tensors all;
+  for (const Value& arg : args_) collect_tensors(arg, all);
+  collect_tensors(kwargs_, all);
+  if (all.empty()) return fail(Code::BadArity, "the call has no tensor to work on");
+  return row.convert(*this);
+}
+
+bool LayerCall::afford(int64_t count) {
+  size_t& room = importer_.table_room();
+  const auto bytes = checked_mul(count, sizeof(float));
+  if (ok() && bytes && *bytes >= 0 && static_cast<size_t>(*bytes) <= room) {
+    room -= static_cast<size_t>(*bytes);
+    return true;
+  }
+  fail(Code::TooLarge,
+       "a table of " + std::to_string(count) + " numbers is more than the model may ask for");
+  return false;
+}
 
 int LayerCall::keras_version() const { return importer_.keras_version(); }
 Release LayerCall::keras_release() const { return importer_.keras_release(); }

@@ -13,6 +13,7 @@
 namespace ec::keras {
 
 class Importer;
+struct LayerRow;
 
 class LayerCall : public GraphBuilder {
  public:
@@ -25,6 +26,13 @@ class LayerCall : public GraphBuilder {
   int depth() const { return depth_; }
   int keras_version() const;  // 2 or 3
   Release keras_release() const;
+
+  // What a row of the table makes of the call. Every call reads a tensor: one that has none is an
+  // error, which its converter does not see.
+  Value convert(const LayerRow& row);
+  // Whether a table of so many numbers may be made, where the file says how many; an error
+  // otherwise.
+  bool afford(int64_t count);
 
   // --- configuration ----------------------------------------------------------------------------
   const Value& config(std::string_view key) const { return layer_.config[key]; }

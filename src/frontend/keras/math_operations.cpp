@@ -202,9 +202,7 @@ Value average(LayerCall& c) {
   if (weights == nullptr) return c.reduce(OpKind::ReduceMean, x, list, false);
   weights = c.to_float(weights);
   if (c.rank(weights) == 1 && list.size() == 1) {
-    Sizes shape(static_cast<size_t>(c.rank(x)), Size(1));
-    shape[static_cast<size_t>(list.front())] = Size(-1);
-    weights = c.reshape(weights, shape);
+    weights = c.reshape(weights, c.along(c.rank(x), list.front(), -1));
   }
   Tensor* all = c.times(c.add(OpKind::Add, {weights, c.times(x, 0.0)}), 1.0);
   return c.over(c.reduce(OpKind::ReduceSum, c.times(x, weights), list, false),
@@ -294,7 +292,10 @@ Value tensordot(LayerCall& c) {
   Ints left, right;
   const Value& given = c.config("axes");
   if (given.is_number()) {
-    for (int64_t i = 0, n = given.as_int(); i < n && n <= std::min(ra, rb); ++i) {
+    const int64_t n = given.as_int();
+    if (n < 0 || n > std::min(ra, rb))
+      return c.fail(Code::BadAttribute, "the axes of a product do not fit");
+    for (int64_t i = 0; i < n; ++i) {
       left.push_back(ra - n + i);
       right.push_back(i);
     }
@@ -302,7 +303,7 @@ Value tensordot(LayerCall& c) {
     for (const int64_t i : c.ints_of(given.items()[0], "axes")) left.push_back(c.axis(i, ra));
     for (const int64_t i : c.ints_of(given.items()[1], "axes")) right.push_back(c.axis(i, rb));
   }
-  if (left.size() != right.size() || ra + rb > 50)
+  if (!c.ok() || left.size() != right.size() || ra + rb > 50)
     return c.fail(Code::BadAttribute, "the axes of a product do not fit");
   std::string x, y, z;
   for (int64_t i = 0; i < ra; ++i) x += static_cast<char>('a' + i);

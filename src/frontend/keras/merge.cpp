@@ -63,6 +63,8 @@ Value concatenate(LayerCall& c) {
   // The masks of the inputs, joined; an input without one counts everywhere.
   const auto& items = c.arg(0, "inputs").items();
   if (std::ranges::none_of(items, [](const Value& v) { return v.mask() != nullptr; })) return y;
+  if (!std::ranges::all_of(items, &Value::is_tensor))
+    return c.unsupported("masked sequences beside what is no tensor");
   Tensors masks;
   for (const Value& item : items) {
     Tensor* own = item.as_tensor();
@@ -83,7 +85,7 @@ Tensor* axis_at(LayerCall& c, Tensor* x, int64_t from, int64_t to) {
   Ints perm;
   for (int64_t i = 0, n = c.rank(x); i < n; ++i)
     if (i != from) perm.push_back(i);
-  perm.insert(perm.begin() + to, from);
+  perm.insert(perm.begin() + std::clamp<int64_t>(to, 0, std::ssize(perm)), from);
   return c.transpose(x, perm);
 }
 
@@ -104,6 +106,7 @@ Value dot(LayerCall& c) {
   // [batch, rows..., k] times [batch, k, columns...], as one product of matrices.
   Tensor* a = axis_at(c, x[0], axes[0], rank_a - 1);
   Tensor* b = axis_at(c, x[1], axes[1], 1);
+  if (!c.ok()) return a;
   Sizes rows = c.sizes(a), columns = c.sizes(b), result = {rows.front()};
   for (int64_t i = 1; i + 1 < rank_a; ++i) result.push_back(rows[static_cast<size_t>(i)]);
   for (int64_t i = 2; i < rank_b; ++i) result.push_back(columns[static_cast<size_t>(i)]);

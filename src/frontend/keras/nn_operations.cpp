@@ -169,10 +169,8 @@ Value grayscale(LayerCall& c) {
   Tensor* x = c.float_x();
   const int64_t rank = c.rank(x), axis = c.channels_first() ? rank - 3 : rank - 1;
   if (rank < 3) return c.fail(Code::ShapeMismatch, "an image is needed");
-  Sizes shape(static_cast<size_t>(rank), Size(1));
-  shape[static_cast<size_t>(axis)] = Size(3);
   const std::vector<float> weights = {0.2989f, 0.587f, 0.114f};
-  Tensor* w = c.reshape(c.floats(Shape{Dim(3)}, weights), shape);
+  Tensor* w = c.reshape(c.floats(Shape{Dim(3)}, weights), c.along(rank, axis, 3));
   return c.reduce(OpKind::ReduceSum, c.times(x, w), {axis}, true);
 }
 

@@ -9,7 +9,7 @@ namespace ec::keras {
 namespace {
 
 Tensor* constant_vector(LayerCall& c, int64_t count, float value) {
-  if (count < 0 || count > (1 << 28)) return c.fail(Code::TooLarge, "a size is out of range");
+  if (!c.afford(count)) return c.fail(Code::TooLarge, "a size is out of range");
   return c.floats(Shape{Dim(count)}, std::vector<float>(static_cast<size_t>(count), value));
 }
 
@@ -93,8 +93,7 @@ Value group_normalization(LayerCall& c) {
   for (int64_t i = 0; i < rank; ++i)
     if (i != axis) there.push_back(i);
   there.push_back(axis);
-  for (size_t i = 0; i < there.size(); ++i)
-    back[static_cast<size_t>(there[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < there.size(); ++i) c.set(back, there[i], static_cast<int64_t>(i));
   attrs.layout = Layout::ChannelsLast;
   Tensor* y = c.add(OpKind::GroupNorm, {c.transpose(x, there), gamma, beta}, attrs);
   return c.transpose(y, back);
@@ -168,7 +167,7 @@ Tensor* layer_norm(LayerCall& c, Tensor* x, const Ints& axes, Tensor* gamma, Ten
     const Sizes shape(sizes.begin(), sizes.end());
     if (gamma != nullptr || beta != nullptr) {
       int64_t count = 1;
-      for (const int64_t n : sizes) count *= n;
+      for (const int64_t n : sizes) count = c.product(count, n);
       operands.push_back(c.reshape(gamma != nullptr ? gamma : constant_vector(c, count, 1), shape));
     }
     if (beta != nullptr) operands.push_back(c.reshape(beta, shape));

@@ -1,7 +1,6 @@
 #include "frontend/keras/operands.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "support/strings.h"
 
@@ -72,9 +71,7 @@ std::pair<Tensor*, Tensor*> operands(LayerCall& c, const Value& a, const Value& 
 
 Ints axes_of(LayerCall& c, const Value& value, int64_t rank) {
   if (!value.is_none()) return c.axes(c.ints_of(value, "axis"), rank);
-  Ints all(static_cast<size_t>(rank));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+  return c.in_order(rank);
 }
 
 // x[key]: numbers, slices, new axes, an ellipsis; one tensor of indices.
@@ -121,7 +118,7 @@ Tensor* subscript(LayerCall& c, Tensor* x, const Value& key) {
       axes.push_back(axis);
       steps.push_back(1);
       starts.push_back(i);
-      ends.push_back(i == -1 ? INT64_MAX : i + 1);
+      ends.push_back(i == -1 || i == INT64_MAX ? INT64_MAX : i + 1);
       dropped.push_back(axis++);
     } else if (k.is_tensor() && index == nullptr && !added.size()) {
       index = k.as_tensor();

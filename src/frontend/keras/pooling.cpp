@@ -59,6 +59,8 @@ Value adaptive_pool(LayerCall& c) {
     if (!c.ok()) return x;
     if (out == in) continue;
     if (out > 4096) return c.unsupported("more than 4096 windows");
+    if (in < 1 || in > int64_t{1} << 40)
+      return c.fail(Code::ShapeMismatch, "windows over a side of " + std::to_string(in));
     Tensors parts;
     for (int64_t o = 0; o < out; ++o) {
       const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;

@@ -34,7 +34,7 @@ Tensor* statistic(LayerCall& c, Tensor* x, std::string_view name, const Ints& ax
   Tensor* values = c.has(name) ? c.tensor(c.config(name), DType::F32) : c.weight(name);
   if (c.rank(values) == c.rank(x) || c.rank(values) == 0) return values;
   Ints sizes(static_cast<size_t>(c.rank(x)), 1);
-  for (const int64_t axis : axes) sizes[static_cast<size_t>(axis)] = c.size(x, axis);
+  for (const int64_t axis : axes) c.set(sizes, axis, c.size(x, axis));
   const bool fits = c.ok() && Shape::of(sizes).num_elements() == values->shape()->num_elements();
   return fits ? c.reshape(values, Sizes(sizes.begin(), sizes.end())) : values;
 }
@@ -69,6 +69,13 @@ Image image_of(LayerCall& c, Tensor* x) {
   image.axes = {first, first + 1};
   image.height = c.size(x, first);
   image.width = c.size(x, first + 1);
+  // Sides are multiplied with those of targets.
+  constexpr int64_t kLargestSide = int64_t{1} << 40;
+  if (std::min(image.height, image.width) < 1 ||
+      std::max(image.height, image.width) > kLargestSide) {
+    c.fail(Code::ShapeMismatch, "an image with pixels is needed, not " + x->type().text());
+    return {{0, 0}, 1, 1};
+  }
   return image;
 }
 
@@ -118,8 +125,8 @@ Value resizing(LayerCall& c) {
     const int64_t h = std::max(image.height, part(image.width, height, width));
     const int64_t w = std::max(image.width, part(image.height, width, height));
     Ints pads(static_cast<size_t>(c.rank(x)), 0);
-    pads[static_cast<size_t>(image.axes[0])] = (h - image.height) / 2;
-    pads[static_cast<size_t>(image.axes[1])] = (w - image.width) / 2;
+    c.set(pads, image.axes[0], (h - image.height) / 2);
+    c.set(pads, image.axes[1], (w - image.width) / 2);
     x = c.pad(x, pads, pads, c.like(x, c.number("fill_value", 0)));
   }
   Tensor* y = resize(c, x, image.axes, {height, width}, mode, c.flag("antialias", false));

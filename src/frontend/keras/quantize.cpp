@@ -114,8 +114,9 @@ Tensor* int4_matrix(LayerCall& c, std::string_view name, int64_t columns, bool& 
   if (scale.size() != zero.size() || scale.size() % width != 0 || group.size() != rows)
     return c.fail(Code::BadQuantParams, "scales do not fit the kernel");
   for (size_t r = 0; r < rows; ++r) {
+    if (!(group[r] < static_cast<float>(scale.size() / width)))
+      return c.fail(Code::BadQuantParams, "a group does not exist");
     const auto g = static_cast<size_t>(std::max(0.0f, group[r]));
-    if (g >= scale.size() / width) return c.fail(Code::BadQuantParams, "a group does not exist");
     for (size_t i = 0; i < width; ++i)
       q[r * width + i] = (q[r * width + i] - zero[g * width + i]) * scale[g * width + i];
   }

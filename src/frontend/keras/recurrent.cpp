@@ -64,8 +64,9 @@ Sequence run_stateful(LayerCall& c, const Cell& cell, Tensor* x, Tensors initial
   for (size_t i = 0; i < cell.num_states(); ++i) {
     const std::string key = base + (i == 0 ? "/h" : "/c");
     if (!states.contains(key)) {
-      std::vector<float> zeros(static_cast<size_t>(std::min<int64_t>(batch * cell.units, 1 << 24)),
-                               0);
+      const int64_t count = c.product(batch, cell.units);
+      if (!c.afford(count)) return {x, x, {}};
+      const std::vector<float> zeros(static_cast<size_t>(count), 0.0f);
       auto declared = states.declare(key, key, c.floats(Shape{Dim(batch), Dim(cell.units)}, zeros),
                                      c.location());
       if (!declared.ok()) {
@@ -259,7 +260,7 @@ Value time_distributed(LayerCall& c) {
   Sizes shape = c.sizes(x), folded = {Size(-1)};
   for (size_t i = 2; i < shape.size(); ++i) folded.push_back(shape[i]);
   // A batch of a known size stays known.
-  if (c.is_static(x, 0) && c.is_static(x, 1)) folded[0] = Size(c.size(x, 0) * c.size(x, 1));
+  if (c.is_static(x, 0) && c.is_static(x, 1)) folded[0] = c.product(c.size(x, 0), c.size(x, 1));
   Tensor* y = c.call_one(inner, own, c.reshape(x, folded));
   if (!c.ok()) return Value::failed();
   Sizes result = {shape[0], shape[1]};

@@ -127,7 +127,7 @@ Value up_sampling(LayerCall& c) {
   std::iota(axes.begin(), axes.end(), first_spatial(c));
   if (mode != "nearest") {
     Ints sizes;
-    for (size_t i = 0; i < spatial; ++i) sizes.push_back(c.size(x, axes[i]) * factors[i]);
+    for (size_t i = 0; i < spatial; ++i) sizes.push_back(c.product(c.size(x, axes[i]), factors[i]));
     return resize(c, c.to_float(x), axes, sizes, mode, false);
   }
   ResizeAttrs attrs;

@@ -38,7 +38,7 @@ Tensor* transform(LayerCall& c, Tensor* x, std::string_view kernel, const Frames
 Tensor* arranged(LayerCall& c, Tensor* y, const Frames& frames) {
   if (c.flag("expand_dims", false))
     return c.transpose(y, frames.channels_first ? Ints{0, 1, 3, 2} : Ints{0, 3, 2, 1});
-  y = c.reshape(y, {Size(-1), Size(c.size(y, 1) * c.size(y, 2)), Size(c.size(y, 3))});
+  y = c.reshape(y, {Size(-1), c.product(c.size(y, 1), c.size(y, 2)), Size(c.size(y, 3))});
   return frames.channels_first ? y : c.transpose(y, {0, 2, 1});
 }
 
@@ -139,9 +139,8 @@ Tensor* decibels(LayerCall& c, Tensor* power) {
   Tensor* y = c.add(OpKind::Log, {c.add(OpKind::Max, {power, c.like(power, least)})});
   y = c.minus(c.times(y, 10.0 / std::numbers::ln10), 10.0 * std::log10(reference));
   if (c.config("top_db").is_none()) return y;
-  Ints all(static_cast<size_t>(c.rank(y)));
-  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
-  Tensor* floor = c.minus(c.reduce(OpKind::ReduceMax, y, all, true), c.number("top_db", 80.0));
+  Tensor* loudest = c.reduce(OpKind::ReduceMax, y, c.in_order(c.rank(y)), true);
+  Tensor* floor = c.minus(loudest, c.number("top_db", 80.0));
   return c.add(OpKind::Max, {y, floor});
 }
 
@@ -155,16 +154,15 @@ Value mel_spectrogram(LayerCall& c) {
   if (!(rate > 0.0) || !(low >= 0.0) || !(high > low))
     return c.fail(Code::BadValue, "the frequencies are out of range");
   Tensor* y = magnitudes(c, c.to_float(c.x()), length);
+  if (!c.afford(c.product(bins, bands))) return y;
   const double exponent = c.number("mag_exp", 2.0);
   y = exponent == 2.0 ? c.times(y, y) : c.add(OpKind::Pow, {y, c.like(y, exponent)});
   Tensor* bands_of =
       c.floats(Shape{Dim(bins), Dim(bands)}, mel_matrix(bins, bands, rate, low, high));
   y = c.matmul(y, bands_of);
   if (c.flag("power_to_db", true)) y = decibels(c, y);
-  Ints perm(static_cast<size_t>(c.rank(y)));
-  for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
-  if (perm.size() >= 2) std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  return c.transpose(y, perm);
+  const int64_t rank = c.rank(y);
+  return rank < 2 ? y : c.transpose(y, c.swapped(rank, rank - 1, rank - 2));
 }
 
 constexpr LayerRow kRows[] = {
