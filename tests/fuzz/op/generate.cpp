@@ -166,6 +166,7 @@ const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
     generate_onnx_file,
     generate_tensorflow_file,
     generate_coreml_file,
+    generate_keras_file,
 };
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {

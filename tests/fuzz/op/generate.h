@@ -9,8 +9,8 @@
 namespace ec::fuzz {
 
 struct GenerateOptions {
-  std::optional<Level> level;    // empty: chosen by the seed
-  std::vector<OpKind> subjects;  // ops that models are about; empty: all
+  std::optional<Level> level;                 // empty: chosen by the seed
+  std::vector<OpKind> subjects;               // ops that models are about; empty: all
   std::string recorded = EC_RECORDED_MODELS;  // the folder of recorded models
 };
 
@@ -24,6 +24,7 @@ void add_operations(Builder& b, int64_t count);
 void generate_onnx_file(RandomSource& random, Model& model);
 void generate_tensorflow_file(RandomSource& random, Model& model);
 void generate_coreml_file(RandomSource& random, Model& model);
+void generate_keras_file(RandomSource& random, Model& model);
 
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.
