@@ -190,25 +190,29 @@ Result<bool> slices_to_split(Rewriter& rewriter, Operation* op) {
   if (!ranges || ranges->size() != 1 || has_quant(op)) return false;
   const int64_t axis = ranges->front().axis;
   Tensor* x = op->input(0);
-  std::vector<std::pair<int64_t, Operation*>> parts;  // by their begin
-  for (const Use& use : x->uses()) {
-    const auto part = use.op->kind() == OpKind::Slice && use.op->input(0) == x
-                          ? part_of(use.op->output(), axis)
-                          : std::nullopt;
-    if (part) parts.emplace_back(part->begin, use.op);
-  }
   const int64_t length = ranges->front().end - ranges->front().start;
   const int64_t size = (*x->shape())[static_cast<size_t>(axis)].size();
+  // The first part stands for all. Looking ends with the first slice that does not fit: tensors may
+  // have thousands of them, which would be looked at for each.
+  if (ranges->front().start != 0 || length < 1 || size % length != 0) return false;
+  std::vector<Operation*> parts(
+      static_cast<size_t>(std::min<int64_t>(size / length, static_cast<int64_t>(x->uses().size()))),
+      nullptr);
   if (parts.size() < 2 || static_cast<int64_t>(parts.size()) * length != size) return false;
-  std::sort(parts.begin(), parts.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  Location location;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto part = part_of(parts[i].second->output(), axis);
-    if (part->begin != static_cast<int64_t>(i) * length || part->end - part->begin != length)
-      return false;
-    location.merge(parts[i].second->location());
+  size_t found = 0;
+  for (const Use& use : x->uses()) {
+    if (use.op->kind() != OpKind::Slice || use.op->input(0) != x) continue;
+    const auto part = part_of(use.op->output(), axis);
+    if (!part) continue;
+    if (part->end - part->begin != length || part->begin % length != 0) return false;
+    Operation*& place = parts[static_cast<size_t>(part->begin / length)];
+    if (place != nullptr) return false;
+    place = use.op;
+    ++found;
   }
+  if (found < parts.size()) return false;
+  Location location;
+  for (const Operation* part : parts) location.merge(part->location());
   OpSpec spec;
   spec.attrs = AxisAttrs{.axis = axis};
   spec.location = std::move(location);
@@ -216,7 +220,7 @@ Result<bool> slices_to_split(Rewriter& rewriter, Operation* op) {
   const std::vector<int64_t> sizes(parts.size(), length);
   EC_TRY(const Operation* split,
          rewriter.add_op(OpKind::Split, {x, rewriter.ints(sizes)}, std::move(spec)));
-  for (size_t i = 0; i < parts.size(); ++i) rewriter.replace(parts[i].second, split->output(i));
+  for (size_t i = 0; i < parts.size(); ++i) rewriter.replace(parts[i], split->output(i));
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/convert.h"
 #include "writer/coreml/emitter.h"
 
 namespace ec::mil {
@@ -210,7 +211,7 @@ Status emit_one_hot(OpEmitter& e) {
                                    : e.real(double{value}, type);
   };
   std::vector<Arg> args{{"indices", e.in(0)},
-                        {"one_hot_vector_size", e.i32(static_cast<int64_t>(*depth))},
+                        {"one_hot_vector_size", e.i32(saturate_to_int64(*depth))},
                         {"axis", e.i32(axis < 0 ? axis + rank : axis)},
                         {"on_value", number(pair.at(1))},
                         {"off_value", number(pair.at(0))}};

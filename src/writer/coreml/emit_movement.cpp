@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/convert.h"
 #include "writer/coreml/emitter.h"
 #include "writer/coreml/interleave.h"
 #include "writer/coreml/sizes.h"
@@ -331,7 +332,7 @@ Status emit_pad(OpEmitter& e) {
 
 Status emit_tile(OpEmitter& e) {
   const auto repeats = int_values(e.input(1));
-  e.emit("tile", {{"x", e.in(0)}, {"reps", repeats ? e.ints(*repeats) : e.in(1)}});
+  e.emit("tile", {{"x", e.in(0)}, {"reps", repeats ? e.exact_ints(*repeats) : e.in(1)}});
   return {};
 }
 
@@ -389,7 +390,7 @@ Status emit_fill(OpEmitter& e) {
   if (!value) return e.fail("a value that is computed", std::string(kPipelineHint));
   const DataType type = type_of(e.op().output()).element;
   std::string number = type == DataType::Bool    ? e.flag(*value != 0)
-                       : type == DataType::Int32 ? e.i32(static_cast<int64_t>(*value))
+                       : type == DataType::Int32 ? e.i32(saturate_to_int64(*value))
                                                  : e.real(*value, type);
   e.emit("fill", {{"shape", e.in(0)}, {"value", std::move(number)}});
   return {};
@@ -401,7 +402,9 @@ Status emit_trilu(OpEmitter& e) {
   const auto offset = e.has(1) ? scalar_value(e.input(1)) : std::optional<double>(0);
   if (!offset || !e.is_float_input())
     return e.fail("a diagonal that is computed", std::string(kPipelineHint));
-  const auto k = static_cast<int64_t>(*offset);
+  // Bands that reach beyond 32 bits reach beyond every tensor.
+  constexpr double kFarthest = std::numeric_limits<int32_t>::max();
+  const auto k = static_cast<int64_t>(std::clamp(*offset, -kFarthest, kFarthest));
   const bool upper = e.attrs<TriluAttrs>().upper;
   // A band includes the main diagonal.
   if (upper ? k > 0 : k < 0)

@@ -1,4 +1,5 @@
 // Reductions, running sums, the largest elements, softmax.
+#include "ops/convert.h"
 #include "writer/coreml/emitter.h"
 
 namespace ec::mil {
@@ -54,7 +55,7 @@ Status emit_cum_sum(OpEmitter& e) {
   const auto axis = scalar_value(e.input(1));
   if (!axis) return e.fail("an axis that is computed", "export the model with a constant axis");
   e.emit("cumsum", {{"x", e.in(0)},
-                    {"axis", e.i32(e.axis(static_cast<int64_t>(*axis)))},
+                    {"axis", e.i32(e.axis(saturate_to_int64(*axis)))},
                     {"exclusive", e.flag(attrs.exclusive)},
                     {"reverse", e.flag(attrs.reverse)}});
   return {};
@@ -66,7 +67,7 @@ Status emit_top_k(OpEmitter& e) {
   if (!k)
     return e.fail("a number of elements that is computed", "export the model with a constant k");
   std::vector<Arg> args{{"x", e.in(0)},
-                        {"k", e.i32(static_cast<int64_t>(*k))},
+                        {"k", e.i32(saturate_to_int64(*k))},
                         {"axis", e.i32(e.axis(attrs.axis))},
                         {"ascending", e.flag(!attrs.largest)},
                         {"sort", e.flag(true)},

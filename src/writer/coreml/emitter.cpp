@@ -360,8 +360,14 @@ std::string OpEmitter::ints(std::span<const int64_t> values) {
                   Blob::copy_of(std::span<const int32_t>(narrow)));
 }
 
+std::string OpEmitter::exact_ints(std::span<const int64_t> values) {
+  beyond_32_bits_ |= !fits_32_bits(values);
+  return ints(values);
+}
+
 std::string OpEmitter::i32(int64_t value) {
   const auto narrow = static_cast<int32_t>(value);
+  beyond_32_bits_ |= narrow != value;
   return constant(ValueType::tensor(DataType::Int32),
                   Blob::copy_of(std::span<const int32_t>(&narrow, 1)));
 }

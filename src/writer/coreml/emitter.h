@@ -152,11 +152,15 @@ class OpEmitter {
   // The result is another value.
   void alias(std::string value) { block_.bind(op_.output(), std::move(value)); }
 
+  // Those beyond 32 bits become the nearest: ends of slices mean the end of a tensor.
   std::string ints(std::span<const int64_t> values);
   std::string ints(std::initializer_list<int64_t> values) {
     return ints(std::span<const int64_t>(values.begin(), values.size()));
   }
+  // Numbers beyond 32 bits are remembered: the operation is refused then.
+  std::string exact_ints(std::span<const int64_t> values);
   std::string i32(int64_t value);
+  bool is_beyond_32_bits() const { return beyond_32_bits_; }
   std::string flag(bool value);
   std::string flags(const std::vector<bool>& values);
   std::string text(std::string_view value);
@@ -177,6 +181,7 @@ class OpEmitter {
 
   BlockEmitter& block_;
   const Operation& op_;
+  bool beyond_32_bits_ = false;
 };
 
 // Constant operands.

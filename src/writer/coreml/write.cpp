@@ -143,6 +143,8 @@ void BlockEmitter::emit_operations() {
                               "programs have no operation for it, and no rewrite into others fits"))
                         : check_operands(emitter);
     if (status.ok()) status = emit_op(emitter);
+    if (status.ok() && emitter.is_beyond_32_bits())
+      status = emitter.fail("a number is beyond 32 bits");
     for (const Tensor* output : op->outputs())
       if (status.ok() && !is_bound(output) && !graph_.is_unused(output))
         status = emitter.fail("the result '" + printable(output->name()) + "' has no form");
