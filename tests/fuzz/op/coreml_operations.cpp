@@ -14,16 +14,28 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::ranges::find(words, word) != words.end();
 }
 
-size_t usual_outputs(std::string_view op) {
+}  // namespace
+
+size_t CoremlProgram::usual_outputs(std::string_view op) const {
   if (op == "lstm") return 3;
-  if (op == "non_maximum_suppression") return 4;
+  if (op == "non_maximum_suppression") return opset_ < mil::kIos17 ? 4 : 3;
   return is_one_of(op, {"topk", "gru", "rnn", "split", "classify", "constexpr_lut_to_sparse",
                         "constexpr_sparse_blockwise_shift_scale"})
              ? 2
              : 1;
 }
 
-}  // namespace
+// Of those that the operator set has, most of the time. In blocks simple ones are more frequent:
+// one operation that is refused spoils the whole.
+const CoremlOperator& CoremlProgram::any_operator() {
+  const auto& all = coreml_operators_to_try();
+  while (true) {
+    const CoremlOperator& op = random_.one_of(all);
+    const bool simple = op.parameters.size() <= 2;
+    if (depth_ > 0 && !simple && random_.chance(60)) continue;
+    if (mil::find_row(op.row->op, opset_) == op.row || values_.odd(5)) return op;
+  }
+}
 
 // The type that a program states of a result: the sizes are left open most of the time.
 ValueType CoremlProgram::result_type(std::string_view op, size_t i) {
@@ -38,10 +50,14 @@ ValueType CoremlProgram::result_type(std::string_view op, size_t i) {
   if (i >= 2 && op == "non_maximum_suppression") element = DataType::Int32;
   if (is_one_of(op, {"cast", "constexpr_cast", "quantize"})) element = to_;
   if (op.starts_with("constexpr") && op != "constexpr_cast") element = values_.usual_real();
+  if (op == "constexpr_sparse_to_dense") element = first_.element;
+  if (i == 0 &&
+      is_one_of(op, {"constexpr_lut_to_sparse", "constexpr_sparse_blockwise_shift_scale"}))
+    element = DataType::UInt1;
+  if (op == "list_read" || op == "list_gather") element = first_.element;
   if (op == "random_categorical" || op == "list_length")
     element = DataType::Int32;
-  else if (op == "dequantize" || op == "one_hot" || op.starts_with("list_") ||
-           op.starts_with("random"))
+  else if (op == "dequantize" || op == "one_hot" || op.starts_with("random"))
     element = values_.usual_real();
   ValueType type = ValueType::tensor(values_.odd(5) ? values_.any_type() : element);
   if (op == "classify" && i == 0) {
@@ -66,12 +82,17 @@ void CoremlProgram::add_operation(const CoremlOperator& op) {
   first_ = {};
   has_first_ = false;
   to_ = DataType::Float32;
+  if (name == "make_list") elements_.clear();
   coreml::Operation made;
   made.type = std::string(name);
+  const bool split_by_sizes = random_.chance(50);
   for (const CoremlParameter& parameter : op.parameters) {
-    if (parameter.optional ? random_.chance(parameter.name.ends_with("activation") ? 85 : 60)
-                           : values_.odd(2))
-      continue;
+    const bool rare = parameter.name.ends_with("activation") || parameter.name == "clip";
+    bool skip = parameter.optional ? random_.chance(rare ? 85 : 60) : values_.odd(2);
+    // A split is given by its sizes or by their number.
+    if (parameter.name == "split_sizes") skip = !split_by_sizes;
+    if (parameter.name == "num_splits") skip = split_by_sizes;
+    if (skip) continue;
     std::vector<coreml::Binding> operands = operand(op, parameter);
     if (!operands.empty()) fit_first(operands.front());
     // Stored values may stand among the attributes as well.
@@ -90,18 +111,21 @@ void CoremlProgram::add_operation(const CoremlOperator& op) {
   const auto kind = name == "make_list" || name == "list_write" || name == "list_scatter"
                         ? Known::Kind::List
                         : Known::Kind::Tensor;
+  const bool made_list = name == "make_list";
   const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::ranges::sort(made.inputs, by_name);
   for (size_t i = 0; i < outputs; ++i) {
     const bool again = values_.odd(2) && !known_.empty();
     const std::string result = again ? random_.one_of(known_).name : new_name();
-    made.outputs.push_back({result, result_type(name, i)});
+    const bool carried = name == "while_loop" && i < loop_types_.size() && !values_.odd(5);
+    made.outputs.push_back({result, carried ? loop_types_[i] : result_type(name, i)});
   }
   if (random_.chance(20)) made.attributes.emplace_back("name", values_.text("op" + made.type));
   std::ranges::sort(made.attributes, by_name);
   operations_.push_back(std::move(made));
   for (const coreml::NamedType& output : operations_.back().outputs) {
     Known known{output.name, output.type, kind};
+    if (kind == Known::Kind::List) known.type = ValueType::tensor(made_list ? to_ : first_.element);
     // The rank that operands are made for; the importer knows the true one.
     if (known.type.variadic && has_first_) known.type.dims = first_.dims;
     known_.push_back(std::move(known));
@@ -112,7 +136,6 @@ void CoremlProgram::add_operation(const CoremlOperator& op) {
 
 coreml::Block CoremlProgram::block(std::vector<coreml::NamedType> inputs, size_t outputs,
                                    bool condition) {
-  const auto& all = coreml_operators_to_try();
   const size_t seen = known_.size();
   std::vector<coreml::Operation> around = std::move(operations_);
   operations_.clear();
@@ -122,7 +145,7 @@ coreml::Block CoremlProgram::block(std::vector<coreml::NamedType> inputs, size_t
   coreml::Block made;
   for (const coreml::NamedType& input : inputs) known_.push_back({input.name, input.type});
   for (int64_t i = random_.pick(0, 2); i > 0; --i) {
-    const CoremlOperator& op = random_.one_of(all);
+    const CoremlOperator& op = any_operator();
     const bool nests = op.row->op == "cond" || op.row->op == "while_loop";
     if (!nests || depth_ < 3) add_operation(op);
   }
@@ -181,6 +204,12 @@ void CoremlProgram::add_blocks(coreml::Operation& made) {
     values.push_back(std::move(value));
   }
   if (values_.odd(5)) values.pop_back();
+  loop_types_.clear();
+  for (const coreml::NamedType& variable : variables) {
+    loop_types_.push_back(variable.type);
+    if (variable.type.kind == ValueType::Kind::Tensor) loop_types_.back().variadic = true;
+  }
+  const std::vector<ValueType> types = loop_types_;
   made.inputs.emplace_back("loop_vars", std::move(values));
   for (int64_t i = 0; i < count; ++i) {
     std::vector<coreml::NamedType> own = variables;
@@ -199,20 +228,20 @@ void CoremlProgram::add_blocks(coreml::Operation& made) {
     }
     made.blocks.push_back(std::move(part));
   }
+  loop_types_ = types;  // that of this loop, not of one in it
 }
 
 coreml::Function CoremlProgram::function(const CoremlOperator& subject, int opset) {
-  const auto& all = coreml_operators_to_try();
   opset_ = opset;
   known_.clear();
   inputs_.clear();
   operations_.clear();
   for (int64_t i = random_.pick(0, 2); i > 0; --i)
     input(values_.any_type(), values_.dims(values_.any_rank()));
-  for (int64_t i = random_.chance(60) ? 0 : 1; i > 0; --i) add_operation(random_.one_of(all));
+  for (int64_t i = random_.chance(60) ? 0 : 1; i > 0; --i) add_operation(any_operator());
   add_operation(subject);
   for (int64_t i = random_.chance(60) ? 0 : random_.pick(1, 3); i > 0; --i)
-    add_operation(random_.one_of(all));
+    add_operation(any_operator());
   coreml::Function function;
   function.inputs = std::move(inputs_);
   function.opset = "CoreML" + std::to_string(opset);

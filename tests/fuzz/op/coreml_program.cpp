@@ -69,8 +69,7 @@ CoremlOperator operator_of(const mil::OpRow& row) {
     list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
   }
   for (const Call& call : kCalls)
-    if ((call.op == row.op || call.op == "*") && call.function == "==")
-      op.words.push_back(call.argument);
+    if (call.op == row.op && call.function == "==") op.words.push_back(call.argument);
   return op;
 }
 
@@ -217,9 +216,18 @@ bool CoremlProgram::hinted_dims(std::string_view op, std::string_view parameter,
     dims = {s, s};
   else if (parameter == "weight" && op == "linear")
     dims = {s, s};
-  else if (is_one_of(parameter, {"indices", "box_indices", "lengths"}))
+  else if (is_one_of(parameter, {"on_value", "off_value"})) {
+    type = values_.usual_real();
+    dims = {};
+  } else if (parameter == "value" && op.starts_with("list_")) {
+    dims = elements_;
+    if (op == "list_scatter") dims.insert(dims.begin(), s);
+  } else if (is_one_of(parameter, {"indices", "box_indices", "lengths"})) {
     type = DataType::Int32;
-  else if (parameter == "boxes" || parameter == "scores")
+    if (parameter == "lengths" || random_.chance(60)) dims = {s};
+    if (op.ends_with("_nd") && random_.chance(80)) dims = {s, 1};
+    if (op.ends_with("along_axis")) dims = like;
+  } else if (parameter == "boxes" || parameter == "scores")
     dims = op == "crop_resize" ? std::vector<int64_t>{s, 4} : std::vector<int64_t>{1, 4, 4};
   else if (parameter == "roi")
     dims = {s, 1, random_.pick(4, 5), 1, 1};
@@ -231,7 +239,7 @@ bool CoremlProgram::hinted_dims(std::string_view op, std::string_view parameter,
     type = DataType::Int32, dims = {};
   else if (parameter == "pred")
     type = DataType::Bool, dims = {};
-  else if (is_one_of(parameter, {"start", "end", "step", "on_value", "off_value", "scale"}))
+  else if (is_one_of(parameter, {"start", "end", "step"}))
     dims = {};
   else
     return false;
@@ -250,7 +258,7 @@ std::vector<int64_t> CoremlProgram::numbers_for(std::string_view op, std::string
   if (is_one_of(parameter, {"reps", "shape", "resized_dims"})) low = 0;
   if (is_one_of(parameter, {"paddings", "crops"})) length = 4;
   if (parameter == "split_sizes") length = 2, low = 1, high = 2;
-  if (op == "reshape_like") length = random_.pick(1, 3);
+  if (op == "reshape_like") length = operands_;
   if (parameter.ends_with("mask") || parameter.ends_with("masks")) low = 0, high = 1;
   if (parameter == "axes") length = random_.pick(0, 2), low = -rank, high = rank - 1;
   if (values_.odd(16)) length = random_.pick(0, 7);
@@ -268,7 +276,39 @@ std::vector<int64_t> CoremlProgram::numbers_for(std::string_view op, std::string
   return numbers;
 }
 
-std::string CoremlProgram::text_for(const CoremlOperator& op) {
+std::string CoremlProgram::equation() {
+  const auto rank =
+      static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(first_.dims.size()), 8));
+  std::string all;
+  for (int64_t i = 0; i < operands_; ++i) {
+    std::string letters = std::string("abcdefgh").substr(0, rank);
+    for (char& letter : letters)
+      if (random_.chance(20)) letter = static_cast<char>('a' + random_.pick(0, 8));
+    all += (i > 0 ? "," : "") + letters;
+  }
+  if (random_.chance(20)) return all;
+  std::string result = all.substr(0, random_.index(rank + 1));
+  if (values_.odd(10)) result += random_.one_of({"z", "a", "...", ",", "->"});
+  return all + "->" + result;
+}
+
+std::string CoremlProgram::text_for(const CoremlOperator& op, std::string_view parameter) {
+  using List = std::vector<std::string>;
+  static const std::map<std::string_view, List> kUsual = {
+      {"coordinates_mode",
+       {"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"}},
+      {"padding_mode", {"constant", "border", "reflection", "symmetric"}},
+      {"direction", {"forward", "reverse", "bidirectional"}},
+      {"pad_type", {"valid", "same", "same_lower", "custom", "custom"}},
+      {"quantization_type", {"linear"}},
+      {"interpolation_mode", {"LINEAR", "NEAREST_NEIGHBOR"}},
+      {"mode", {"constant", "reflect", "replicate", "probs", "logits", "EXACT", "add", "update"}}};
+  if (parameter == "sampling_mode" && is_one_of(op.row->op, {"affine", "resample"}))
+    return random_.one_of({"bilinear", "nearest"});
+  if (parameter == "equation" && !values_.odd(20)) return equation();
+  if (const auto usual = kUsual.find(parameter);
+      usual != kUsual.end() && random_.chance(85) && (parameter != "mode" || op.words.empty()))
+    return random_.one_of(usual->second);
   if (!op.words.empty() && random_.chance(90)) return std::string(random_.one_of(op.words));
   return random_.one_of({"", "nosuch", "valid", "constant", "ij,jk->ik", "...i->...",
                          "nchw,nwhu->nchu", "i,i->", "ii->i", "->"});
@@ -280,7 +320,7 @@ coreml::Binding CoremlProgram::tensor_operand(const CoremlOperator& op,
   // Sizes, places and counts are integers that are known, most of the time.
   if (is_one_of(parameter, {"shape", "reps", "begin", "end", "size", "pad", "block_shape",
                             "paddings", "crops", "k"}) &&
-      random_.chance(93)) {
+      name != "range_1d" && random_.chance(93)) {
     coreml::Value list = values_.integers(numbers_for(name, parameter));
     if (parameter == "block_shape")
       list = values_.integers({random_.pick(1, 3), random_.pick(1, 2)});
@@ -297,14 +337,27 @@ coreml::Binding CoremlProgram::tensor_operand(const CoremlOperator& op,
     dims = values_.dims(random_.chance(80) ? 4 : random_.pick(3, 5));
     type = values_.usual_real();
   }
-  if (!has_first_ && needs_sequence(name)) dims = values_.dims(3);
+  if (!has_first_ && needs_sequence(name)) {
+    dims = values_.dims(3);
+    type = values_.usual_real();
+  }
   if (values_.odd(6)) dims = values_.dims(values_.any_rank());
   const bool stored = name.starts_with("constexpr") && random_.chance(95);
-  if (!values_.odd(8) && hinted_dims(name, parameter, type, dims))
-    return tensor(type, dims, !stored && random_.chance(40));
+  if (!values_.odd(8) && hinted_dims(name, parameter, type, dims)) {
+    if (!stored || !parameter.ends_with("mask") || random_.chance(15))
+      return tensor(type, dims, !stored && random_.chance(40));
+    // All ones: then the numbers of elements fit.
+    if (opset_ < 8) {
+      type = DataType::UInt8;
+      dims = {(first_.dims.empty() ? 1 : first_.dims[0] + 7) / 8};
+    }
+    coreml::Value mask = values_.tensor(type, dims);
+    mask.data = Blob::copy_of(std::span<const char>(std::string(mask.data.size(), '\xFF')));
+    return constant(std::move(mask));
+  }
   // What is there already, of the same type where there is some.
   const bool fresh = !has_first_ && (is_about_images(name) || needs_sequence(name));
-  if (!stored && random_.chance(has_first_ ? 50 : fresh ? 20 : 65))
+  if (!stored && random_.chance(has_first_ ? 50 : fresh ? 8 : 65))
     for (int tries = 0; tries < 6; ++tries) {
       const Known* known = any_known(Known::Kind::Tensor);
       if (known == nullptr) break;
@@ -322,6 +375,10 @@ void CoremlProgram::fit_first(const coreml::Binding& binding) {
     if (known.name == binding.name) first_ = known.type;
   for (const coreml::Operation& op : operations_)
     if (op.type == "const" && op.outputs[0].name == binding.name) first_ = op.outputs[0].type;
+  if (first_.kind == ValueType::Kind::State && first_.nested.size() == 1) {
+    const ValueType held = first_.nested.front();
+    first_ = held;
+  }
   has_first_ = first_.kind == ValueType::Kind::Tensor && first_.element != DataType::Unused;
   if (!has_first_) first_ = {};
 }
@@ -342,6 +399,7 @@ CoremlProgram::Operands CoremlProgram::operand(const CoremlOperator& op,
         all.push_back(tensor_operand(op, "x"));
         fit_first(all.back());
       }
+      operands_ = static_cast<int64_t>(all.size());
       return all;
     }
     case Kind::Integer:
@@ -352,15 +410,17 @@ CoremlProgram::Operands CoremlProgram::operand(const CoremlOperator& op,
       return {
           constant(values_.integer(random_.chance(80) ? random_.pick(1, 2) : values_.number()))};
     case Kind::Integers:
+      if (parameter.name == "elem_shape" && !values_.odd(20)) {
+        elements_ = values_.dims(random_.pick(0, 3));
+        return {constant(values_.integers(elements_))};
+      }
       return {constant(values_.integers(numbers_for(op.row->op, parameter.name)))};
     case Kind::Number:
       return {constant(values_.number_of(values_.usual_real(), values_.real()))};
     case Kind::Flag:
       return {constant(values_.flag(random_.chance(50)))};
     case Kind::Text:
-      if (parameter.name == "quantization_type" && !values_.odd(20))
-        return {constant(values_.text("linear"))};
-      return {constant(values_.text(text_for(op)))};
+      return {constant(values_.text(text_for(op, parameter.name)))};
     case Kind::TypeName:
       to_ = values_.any_type();
       if (op.row->op == "quantize" && !values_.odd(20))

@@ -74,8 +74,11 @@ class CoremlProgram {
   bool hinted_dims(std::string_view op, std::string_view parameter, coreml::DataType& type,
                    std::vector<int64_t>& dims);
   std::vector<int64_t> numbers_for(std::string_view op, std::string_view parameter);
-  std::string text_for(const CoremlOperator& op);
+  std::string text_for(const CoremlOperator& op, std::string_view parameter);
+  std::string equation();
   coreml::ValueType result_type(std::string_view op, size_t i);
+  size_t usual_outputs(std::string_view op) const;
+  const CoremlOperator& any_operator();
 
   // --- blocks
   void add_blocks(coreml::Operation& made);
@@ -92,6 +95,9 @@ class CoremlProgram {
   // The first operand of the operation that is being made: others shall fit it.
   coreml::ValueType first_;
   bool has_first_ = false;
+  int64_t operands_ = 1;                             // of the list that the operation was given
+  std::vector<coreml::ValueType> loop_types_;        // of the variables of the newest loop
+  std::vector<int64_t> elements_;                    // the shape of the elements of the newest list
   coreml::DataType to_ = coreml::DataType::Float32;  // the type that the operation names
 };
 

@@ -84,15 +84,17 @@ void generate_coreml_file(RandomSource& random, Model& model) {
   CoremlProgram program(random, folder ? &weights : nullptr);
   // A set that has the operator, and more often than not the one that brought this form of it.
   const int own = subject.row->opset;
-  const int opset =
-      random.chance(60) ? own : static_cast<int>(random.pick(random.chance(90) ? own : 5, 9));
+  int opset = own;
+  if (random.chance(40)) opset = static_cast<int>(random.pick(random.chance(90) ? own : 5, 9));
+  // A later form of the operator would have other parameters.
+  if (mil::find_row(subject.row->op, opset) != subject.row && random.chance(90)) opset = own;
   coreml::Model made;
   made.specification_version = opset + 1;
   made.program.emplace();
   if (program.values().odd(1)) made.program->version = random.pick(0, 3);
   coreml::Function function = program.function(subject, opset);
   made.interface = interface_of(random, function);
-  if (program.values().odd(8)) {
+  if (program.values().odd(5)) {
     made.functions["main"] = made.interface;
     made.program->functions["other"] = program.function(random.one_of(operators), opset);
     made.default_function = random.one_of({"main", "other", "nosuch", ""});
