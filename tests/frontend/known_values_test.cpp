@@ -18,5 +18,12 @@ TEST(KnownValues, Constants) {
   EXPECT_FALSE(known_scalar(graph.add_ints("", values)).has_value());
 }
 
+// One number that a file repeats is no list of sizes or axes.
+TEST(KnownValues, LongListsAreNotKnown) {
+  Graph graph;
+  const std::vector<int64_t> values(1 << 15, 1);
+  EXPECT_FALSE(known_ints(graph.add_ints("", values)).has_value());
+}
+
 }  // namespace
 }  // namespace ec

@@ -2,17 +2,15 @@
 // attributes are right, operands are mostly what an operator wants, and then nothing is sure.
 // Frozen graphs, and SavedModel folders with variables.
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "formats/tensorflow/model.h"
-#include "formats/tensorflow/table.h"
 #include "frontend/tensorflow/graph_writer.h"
 #include "frontend/tensorflow/table.h"
 #include "fuzz/op/generate.h"
+#include "fuzz/op/tensorflow_numbers.h"
 #include "fuzz/op/tensorflow_operands.h"
 #include "support/strings.h"
 
@@ -22,7 +20,6 @@ namespace {
 using tf::DataType;
 using tf::testing::Attr;
 using tf::testing::field;
-using Dims = std::vector<int64_t>;
 
 struct AttributeName {
   std::string_view op, kind, name;
@@ -103,9 +100,9 @@ struct Scope {
   bool is_function = false;
 };
 
-class FileGenerator {
+class FileGenerator : TensorflowNumbers {
  public:
-  explicit FileGenerator(RandomSource& random) : random_(random) {}
+  using TensorflowNumbers::TensorflowNumbers;
 
   void generate(const Operator& subject, Model& model) {
     const bool folder = random_.chance(20);
@@ -127,75 +124,12 @@ class FileGenerator {
     }
     model.file_name = "fuzz";
     model.files = {{"saved_model.pb", saved_model(graph)}};
-    if (has_checkpoint_) add_checkpoint(model);
+    if (has_checkpoint_) add_checkpoint(*this, model);
   }
 
  private:
-  // --- numbers ----------------------------------------------------------------------------------
-
-  int64_t number() {
-    if (random_.chance(80)) return random_.pick(-3, 5);
-    return random_.one_of<int64_t>({INT64_MIN, INT64_MAX, INT64_MAX - 1, int64_t{1} << 62,
-                                    int64_t{1} << 40, int64_t{1} << 31, -(int64_t{1} << 31),
-                                    int64_t{1} << 24, 65536, 1000, -1000});
-  }
-  float real() {
-    if (random_.chance(80)) return static_cast<float>(random_.pick(-8, 8)) / 4;
-    return random_.one_of<float>(
-        {0.0f, -0.0f, 1e30f, 3e38f, -3e38f, 1e-30f, INFINITY, -INFINITY, NAN, 1e-45f});
-  }
-  DataType any_type() {
-    using enum DataType;
-    if (random_.chance(60)) return Float;
-    if (random_.chance(92))
-      return random_.one_of({Int32, Int32, Int64, Bool, Half, Double, Int8, Uint8, Complex64});
-    return static_cast<DataType>(random_.pick(-1, 32));
-  }
-  Dims any_dims() {
-    Dims dims;
-    for (int64_t d = random_.pick(0, random_.chance(85) ? 4 : 7); d > 0; --d)
-      dims.push_back(random_.chance(4) ? 0 : random_.pick(1, 5));
-    return dims;
-  }
-
   // --- constants and inputs ---------------------------------------------------------------------
 
-  static size_t width_of(DataType type) {
-    using enum DataType;
-    switch (type) {
-      case Float:
-      case Int32:
-      case Uint32:
-        return 4;
-      case Int64:
-      case Uint64:
-      case Double:
-      case Complex64:
-        return 8;
-      case Complex128:
-        return 16;
-      case Half:
-      case Bfloat16:
-      case Int16:
-      case Uint16:
-        return 2;
-      default:
-        return 1;
-    }
-  }
-  static std::string element(DataType type, int64_t integer, float number) {
-    uint64_t word = static_cast<uint64_t>(integer);
-    if (type == DataType::Float || type == DataType::Complex64)
-      word = std::bit_cast<uint32_t>(number);
-    if (type == DataType::Double || type == DataType::Complex128)
-      word = std::bit_cast<uint64_t>(static_cast<double>(number));
-    if (type == DataType::Half) word = integer % 2 == 0 ? 0x3C00 : 0xB800;
-    if (type == DataType::Bfloat16) word = std::bit_cast<uint32_t>(number) >> 16;
-    if (type == DataType::Bool) word &= 1;
-    std::string bytes(reinterpret_cast<const char*>(&word), std::min<size_t>(width_of(type), 8));
-    bytes.resize(width_of(type), '\0');
-    return bytes;
-  }
   static std::string shape_of(const Dims& dims) { return tf::testing::shape(dims); }
 
   // A TensorProto. Its values are bytes, or listed; the last listed one stands for all that follow.
@@ -278,10 +212,6 @@ class FileGenerator {
     for (float& value : values) value = real();
     return constant(DataType::Float, dims, {}, values);
   }
-  static int64_t count_of(const Dims& dims) {
-    return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-  }
-
   Value input(DataType type, Dims dims) {
     if (scope_.is_function) {  // has arguments, but no placeholders
       const std::vector<int64_t> ones(static_cast<size_t>(count_of(dims)), 1);
@@ -312,7 +242,11 @@ class FileGenerator {
     for (int64_t& value : values) value = random_.pick(0, 3);
     return constant(type, dims, values);
   }
-  const Value& add_tensor() { return keep(made(any_type(), any_dims())); }
+  // Choices of one statement would come in an order that compilers choose.
+  const Value& add_tensor() {
+    const DataType type = any_type();
+    return keep(made(type, any_dims()));
+  }
 
   // --- operands ---------------------------------------------------------------------------------
 
@@ -324,6 +258,10 @@ class FileGenerator {
       if (value.kind == 't' && is_right(value)) found.push_back(&value);
     if (!found.empty() && random_.chance(75)) return *random_.one_of(found);
     return keep(made(type, dims));
+  }
+  Value any_tensor() {
+    const DataType type = any_type();
+    return tensor_where([](const Value&) { return true; }, type, any_dims());
   }
   Value of_rank(size_t rank) {
     Dims dims;
@@ -360,7 +298,7 @@ class FileGenerator {
     std::vector<int64_t> all;
     switch (letter) {
       case 'x':
-        return tensor_where([](const Value&) { return true; }, any_type(), any_dims());
+        return any_tensor();
       case '=':
         return tensor_where(
             [&](const Value& v) { return v.type == first.type && v.dims == first.dims; },
@@ -722,8 +660,11 @@ class FileGenerator {
       return tf::testing::shape_attr(key, dims);
     }
     if (kind == "functions") return tf::testing::function_attr(key, "f0");
-    if (kind == "tensor")
-      return tf::testing::tensor_attr(key, tensor(any_type(), any_dims(), numbers(), {1.0f}));
+    if (kind == "tensor") {
+      const DataType type = any_type();
+      const Dims dims = any_dims();
+      return tf::testing::tensor_attr(key, tensor(type, dims, numbers(), {1.0f}));
+    }
     return tf::testing::int_list_attr(key, numbers());
   }
 
@@ -829,53 +770,6 @@ class FileGenerator {
     return field(2, meta);
   }
 
-  // --- the table of a checkpoint: one block of entries, and an index of that block
-
-  static std::string varint(uint64_t value) {
-    std::string out;
-    for (; value > 127; value >>= 7) out += static_cast<char>((value & 127) | 128);
-    return out + static_cast<char>(value);
-  }
-  static std::string entry(const std::string& key, const std::string& value) {
-    return varint(0) + varint(key.size()) + varint(value.size()) + key + value;
-  }
-  // Appends a block; its place.
-  static std::string add_block(std::string& file, std::string entries) {
-    entries += std::string("\0\0\0\0\1\0\0\0", 8);
-    const std::string place = varint(file.size()) + varint(entries.size());
-    entries += '\0';  // not compressed
-    const uint32_t crc = tf::masked_crc32c(entries);
-    file += entries;
-    for (int i = 0; i < 4; ++i) file += static_cast<char>(crc >> (8 * i));
-    return place;
-  }
-  void add_checkpoint(Model& model) {
-    std::string header, data;
-    protozero::pbf_writer(header).add_int32(1, 1);
-    std::string entries = entry("", header);
-    for (int i = 0; i < 3; ++i) {
-      const Dims dims = random_.chance(60) ? Dims{2, 3} : any_dims();
-      const DataType type = random_.chance(80) ? DataType::Float : any_type();
-      std::string bytes, stored;
-      for (int64_t n = count_of(dims); n > 0; --n) bytes += element(type, number(), real());
-      protozero::pbf_writer writer(stored);
-      writer.add_int32(1, static_cast<int32_t>(type));
-      writer.add_bytes(2, shape_of(dims));
-      writer.add_int64(4, random_.chance(97) ? static_cast<int64_t>(data.size()) : number());
-      writer.add_int64(5, random_.chance(97) ? static_cast<int64_t>(bytes.size()) : number());
-      entries += entry("w" + std::to_string(i), stored);
-      data += bytes;
-    }
-    std::string file;
-    const std::string block = add_block(file, entries), meta = add_block(file, "");
-    std::string footer = meta + add_block(file, entry("zz", block));
-    footer.resize(40, '\0');
-    model.files.push_back(
-        {"variables/variables.index", file + footer + "\x57\xfb\x80\x8b\x24\x75\x47\xdb"});
-    model.files.push_back({"variables/variables.data-00000-of-00001", data});
-  }
-
-  RandomSource& random_;
   Scope scope_;
   std::vector<tf::testing::FunctionSource> functions_;
   std::vector<Value> inputs_;
