@@ -97,6 +97,8 @@ Status emit_conv(OpEmitter& e) {
   const ec::Tensor &x = e.input(0), &w = e.input(1);
   if (attrs.layout != Layout::ChannelsLast || e.has(3) || !w.type().is_static() || !x.shape())
     return e.fail("not in the form that TFLite has", std::string(kPipelineHint));
+  if (is_integer(x.dtype()) && (!x.type().quant || !w.type().quant))
+    return e.fail("a convolution of integers that have no scales");
   const WindowSpec spec = window_spec(attrs, spatial(w));
   const auto padding = padding_of(x, spec);
   if (!padding) return e.fail("pads that are neither SAME nor VALID", std::string(kPipelineHint));

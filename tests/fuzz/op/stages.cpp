@@ -409,6 +409,8 @@ class Stages {
     begin("run file");
     const Result<std::vector<NamedValue>> inputs = opened->session->random_inputs(1);
     if (!inputs.ok()) return false;
+    for (const NamedValue& input : *inputs)
+      if (static_cast<int64_t>(input.value.data.size()) > kMostBytes) return false;
     const Result<std::vector<Value>> results = opened->session->run(*inputs);
     if (!results.ok() && is_fault(results.error().code()))
       find("internal", text_of(results.error()));
