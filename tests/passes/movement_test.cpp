@@ -188,6 +188,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unequal_parts",
              "%a = slice(%x, %i0, %i1, %i2) %b = slice(%x, %i1, %i4, %i2) %y = sub(%a, %b)",
              "slice slice sub"},
+        Case{"same_part_twice",
+             "%a = slice(%x, %i0, %i2, %i2) %b = slice(%x, %i0, %i2, %i2) %y = sub(%a, %b)",
+             "slice slice sub"},
+        Case{"parts_in_another_order",
+             "%e = const i64[1] splat(5) %a = slice(%x, %i2, %i4, %i2) %b = slice(%x, %i0, %i2, "
+             "%i2) %y = sub(%a, %b)",
+             "split sub"},
         Case{"parts_with_a_gap",
              "%a = slice(%x, %i0, %i1, %i2) %b = slice(%x, %i2, %i3, %i2) %y = sub(%a, %b)",
              "slice slice sub"},
