@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "report/short_text.h"
 #include "support/strings.h"
 
 namespace ec {
 
 void PlacementReport::add(OpPlacement row) {
+  row.output_type = short_text(std::move(row.output_type));
   switch (row.placement) {
     case Placement::Native:
       ++native;

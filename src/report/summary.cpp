@@ -6,6 +6,7 @@
 #include "analysis/costs.h"
 #include "ops/attrs.h"
 #include "ops/op_def.h"
+#include "report/short_text.h"
 
 namespace ec {
 namespace {
@@ -51,7 +52,8 @@ class Collector {
       layer.op = op.attrs_as<CustomAttrs>().code;
       layer.problem = "a custom operator: only the runtime that it was written for has its kernel";
     }
-    if (!op.outputs().empty() && op.output()) layer.output_type = op.output()->type().text();
+    if (!op.outputs().empty() && op.output())
+      layer.output_type = short_text(op.output()->type().text());
     layer.macs = count_macs(op);
     for (const Tensor* input : op.inputs()) {
       if (!input || !input->is_constant() || counted[input->id()]) continue;

@@ -36,6 +36,7 @@ Status extract_patches(OpContext& ctx) {
                      attrs.dilations == Ints(2, 1) && b.size(x, 1) % side == 0 &&
                      b.size(x, 2) % side == 0;
   EC_CHECK_OK(b.status());
+  if (channels < 1) return ctx.fail(Code::ShapeMismatch, "the image has no channels");
   if (apart) {
     SpaceToDepthAttrs blocks;
     blocks.block = side;

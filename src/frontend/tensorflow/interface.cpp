@@ -61,6 +61,10 @@ void name_sizes(const std::vector<Declared>& inputs, std::vector<NamedInput>& na
   });
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].shape) continue;
+    // The name stands in every shape that follows from this one.
+    constexpr size_t kLongName = 64;
+    const std::string& own = inputs[i].name;
+    const std::string name = own.size() <= kLongName ? own : "input" + std::to_string(i);
     Shape shape;
     for (size_t d = 0; d < inputs[i].shape->size(); ++d) {
       const int64_t size = (*inputs[i].shape)[d];
@@ -69,7 +73,7 @@ void name_sizes(const std::vector<Declared>& inputs, std::vector<NamedInput>& na
       else if (d == 0 && batch)
         shape.push_back(Dim::symbol("batch"));
       else
-        shape.push_back(Dim::symbol(inputs[i].name + "_dim" + std::to_string(d)));
+        shape.push_back(Dim::symbol(name + "_dim" + std::to_string(d)));
     }
     if (is_complex(inputs[i].type)) shape.push_back(Dim(2));
     named[i].type.shape = std::move(shape);

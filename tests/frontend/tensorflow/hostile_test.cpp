@@ -43,6 +43,26 @@ TEST(TensorflowHostile, BatchesOfTrainingHaveChannels) {
   }
 }
 
+TEST(TensorflowHostile, PatchesHaveChannels) {
+  GraphWriter writer;
+  writer.input("x", {1, 4, 4, 0});
+  writer.node("y", "ExtractImagePatches", {"x"},
+              {int_list_attr("ksizes", {1, 2, 2, 1}), text_attr("padding", "VALID")});
+  EXPECT_EQ(refusal(writer), Code::ShapeMismatch);
+}
+
+// The name of an open size stands in the shapes of all layers.
+TEST(TensorflowHostile, LongNamesDoNotNameSizes) {
+  GraphWriter writer;
+  const std::string name(1000, 'n');
+  writer.input(name, {2, -1}).node("y", "Neg", {name});
+  DiagnosticSink sink;
+  const auto graph = import_graph_def(writer.blob(), "made.pb", {}, sink);
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ((*graph)->inputs()[0]->name(), name);
+  EXPECT_EQ((*graph)->outputs()[0]->type().text(), "f32[2,input0_dim1]");
+}
+
 TEST(TensorflowHostile, RangesNeedAStep) {
   const std::pair<float, float> kRanges[] = {{-3e38f, 3e38f}, {0.0f, 1e-45f}, {0.0f, NAN}};
   for (const auto& [min, max] : kRanges) {

@@ -57,6 +57,20 @@ TEST(Summary, ShapesAsText) {
   EXPECT_EQ(dims_text(value), "1x?x3");
 }
 
+// The name of an open size stands in the types of all layers that follow from it.
+TEST(Summary, LongNamesOfSizesAreCut) {
+  Graph graph;
+  const Dim open = Dim::symbol(std::string(5000, 'n'));
+  Tensor* x = graph.add_input("x", TensorType(DType::F32, {open, open}));
+  graph.add_output("y", *graph.add_single(OpKind::Relu, {x}));
+  EXPECT_LT(summarize(graph).layers.at(0).output_type.size(), 300u);
+  PlacementReport report;
+  OpPlacement row;
+  row.output_type = x->type().text();
+  report.add(row);
+  EXPECT_LT(report.operations.at(0).output_type.size(), 300u);
+}
+
 TEST(Summary, TextThatIsNoUtf8GivesValidJson) {
   Graph graph("bad \xff\xfe name");
   graph.add_output("y", graph.add_input("x", TensorType(DType::F32, {2})));
