@@ -273,6 +273,30 @@ TEST(TorchExport, SaysWhatItCannotRead) {
   EXPECT_NE(compiled.text().find("EC1005"), std::string::npos) << compiled.text();
 }
 
+// Loops in loops whose conditions are known are written out, but not without end.
+TEST(TorchExport, LoopsInLoopsAreBounded) {
+  const auto graph = [](const std::string& outputs, const std::string& nodes) {
+    return "{\"name\":\"\",\"arg\":{\"as_graph\":{\"graph\":{\"inputs\":[],\"outputs\":[" +
+           outputs + "],\"nodes\":[" + nodes + "],\"tensor_values\":{}}}}}";
+  };
+  const std::string none = "{\"name\":\"\",\"arg\":{\"as_tensors\":[]}}";
+  const auto node = [](const std::string& target, const std::string& inputs) {
+    return "{\"target\":\"" + target + "\",\"inputs\":[" + inputs +
+           "],\"outputs\":[],\"metadata\":{},\"name\":\"n\"}";
+  };
+  const std::string one = "{\"name\":\"\",\"arg\":{\"as_int\":1}}";
+  std::string nested = node("_operator.add", one + "," + one);
+  for (int depth = 0; depth < 6; ++depth)
+    nested =
+        node("torch.ops.higher_order.while_loop",
+             graph("{\"as_bool\":true}", "") + "," + graph("", nested) + "," + none + "," + none);
+  std::string whole = program(kAdd);
+  whole.insert(whole.find("\"nodes\":[") + 9, nested + ",");
+  const Imported imported = import_program(whole);
+  EXPECT_EQ(imported.graph, nullptr);
+  EXPECT_NE(imported.text().find("EC1014"), std::string::npos) << imported.text();
+}
+
 TEST(TorchExport, NamesOfPythonAndOfTheEdgeDialect) {
   using torch::exported::operator_name;
   EXPECT_EQ(operator_name("torch.ops.aten.add.Tensor"), "aten::add.Tensor");

@@ -235,6 +235,65 @@ TEST(Interpreter, ReadsWeightsFromTheFile) {
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 2, 1, 3}));
 }
 
+// --- programs that do not end, or grow
+// ---------------------------------------------------------
+
+Code code_of(const std::string& lines) { return refusal(program(lines)).code; }
+
+TEST(Interpreter, WorkOnListsIsCounted) {
+  // Each statement looks at all items so far, or moves them.
+  EXPECT_EQ(code_of("    d = annotate(Dict[int, int], {})\n"
+                    "    for i in range(900000):\n"
+                    "      _0 = torch._set_item(d, i, i)\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+  EXPECT_EQ(code_of("    d = torch.mul([0], 240000)\n"
+                    "    for i in range(900000):\n"
+                    "      n = torch.count(d, 5)\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+  EXPECT_EQ(code_of("    b = [0, 0]\n"
+                    "    for i in range(15):\n"
+                    "      b = [b, b]\n"
+                    "    for i in range(900000):\n"
+                    "      c = [b]\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+}
+
+TEST(Interpreter, ListsAndTextsAreCounted) {
+  EXPECT_EQ(code_of("    b = annotate(List[List[int]], [])\n"
+                    "    for i in range(1000):\n"
+                    "      _0 = torch.append(b, torch.mul([0], 200000))\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+  EXPECT_EQ(code_of("    t = \"0123456789\"\n"
+                    "    for i in range(12):\n"
+                    "      t = torch.add(t, t)\n"
+                    "    u = torch.percentFormat(\"%s%s%s\", t, t, t)\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+  EXPECT_EQ(code_of("    t = \"0123456789\"\n"
+                    "    for i in range(12):\n"
+                    "      t = torch.add(t, t)\n"
+                    "    u = torch.join(t, torch.mul([t], 100000))\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+  // Appending one by one, and reading one place, cost no more than that.
+  EXPECT_EQ(results(program("    b = annotate(List[int], [])\n"
+                            "    for i in range(100000):\n"
+                            "      _0 = torch.append(b, torch.add(i, torch.len(b)))\n"
+                            "    return b[99999]\n")),
+            (Ints{199998}));
+}
+
+TEST(Interpreter, ComputedConstantsAreCounted) {
+  EXPECT_EQ(code_of("    for i in range(1000):\n"
+                    "      y = torch.arange(4000000)\n"
+                    "    return 1\n"),
+            Code::TooLarge);
+}
+
 // --- values of parameters that are no tensors
 // -----------------------------------------------------
 

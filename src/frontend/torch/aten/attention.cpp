@@ -36,7 +36,7 @@ Result<ec::Tensor*> as_summand(Call& c, ec::Tensor* mask, DType dtype) {
 // Query i sees the keys up to i.
 Result<ec::Tensor*> causal_mask(Call& c, const ec::Tensor* q, const ec::Tensor* k) {
   const int64_t rows = c.size(q, c.rank(q) - 2), columns = c.size(k, c.rank(k) - 2);
-  if (rows < 1 || columns < 1 || rows * columns > (1 << 24))
+  if (rows < 1 || columns < 1 || columns > (1 << 24) / rows)
     return c.unsupported("causal attention over this length");
   std::vector<uint8_t> visible(static_cast<size_t>(rows * columns));
   for (int64_t i = 0; i < rows; ++i)

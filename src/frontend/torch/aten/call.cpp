@@ -7,6 +7,7 @@
 
 #include "frontend/computed_constants.h"
 #include "frontend/known_values.h"
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/promotion.h"
 
 namespace ec::torch {
@@ -24,6 +25,8 @@ std::optional<Tensors> fold(ec::Graph& graph, const Operation& op, size_t max_by
     constants.push_back(graph.add_constant("", value.type(), std::move(value.data)));
   return constants;
 }
+
+Error missing_operand() { return Error(Code::BadArity, "an operand is missing"); }
 
 }  // namespace
 
@@ -84,10 +87,9 @@ Tensors Call::tensors(std::string_view name) {
       continue;
     }
     auto tensor = as_tensor(site_, item);
-    if (tensor.ok())
-      result.push_back(tensor->tensor);
-    else
-      remember(std::move(tensor).error());
+    // As many as there are items, whatever is wrong with one of them.
+    result.push_back(tensor.ok() ? tensor->tensor : scalar(DType::F32, 0));
+    if (!tensor.ok()) remember(std::move(tensor).error());
   }
   return result;
 }
@@ -180,6 +182,10 @@ Result<ec::Tensor*> Call::sizes(std::string_view name) { return sizes(items(name
 // --- shapes -------------------------------------------------------------------------------------
 
 int64_t Call::rank(const ec::Tensor* x) {
+  if (x == nullptr) {
+    remember(missing_operand());
+    return 0;
+  }
   if (x->shape()) return static_cast<int64_t>(x->shape()->rank());
   remember(fail(Code::DynamicShape, "the number of dimensions of an operand is not known"));
   return 0;
@@ -204,10 +210,22 @@ Ints Call::dims(std::string_view name, int64_t rank) {
   return result;
 }
 
+std::optional<int64_t> Call::known_size(const ec::Tensor* x, int64_t axis) {
+  if (x == nullptr || !x->shape() || axis < 0 || axis >= std::ssize(x->shape()->dims()))
+    return std::nullopt;
+  const Dim& dim = (*x->shape())[static_cast<size_t>(axis)];
+  return dim.is_static() ? std::optional(dim.size()) : std::nullopt;
+}
+
 int64_t Call::size(const ec::Tensor* x, int64_t axis) {
-  if (x->shape() && axis < static_cast<int64_t>(x->shape()->rank())) {
-    const Dim& dim = (*x->shape())[static_cast<size_t>(axis)];
-    if (dim.is_static()) return dim.size();
+  if (const auto known = known_size(x, axis)) return *known;
+  if (x == nullptr) {
+    remember(missing_operand());
+    return 1;
+  }
+  if (x->shape() && (axis < 0 || axis >= std::ssize(x->shape()->dims()))) {
+    remember(fail(Code::ShapeMismatch, "an operand has too few dimensions: " + x->type().text()));
+    return 1;
   }
   remember(fail(Code::DynamicShape,
                 "size " + std::to_string(axis) + " of " + x->type().text() + " has to be known")
@@ -218,12 +236,17 @@ int64_t Call::size(const ec::Tensor* x, int64_t axis) {
 // --- building -----------------------------------------------------------------------------------
 
 Result<Tensors> Call::add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs) {
+  if (error_) return Error(error_->diagnostic());
+  if (graph().operation_id_bound() - first_operation_ > kMaxCallOperations)
+    return fail(Code::TooLarge, "the call becomes too many operations");
   OpSpec spec;
   spec.attrs = std::move(attrs);
   spec.location = site_.location;
   spec.num_outputs = num_outputs;
   EC_TRY(Operation * op, graph().add(kind, std::move(inputs), std::move(spec)));
   if (auto constants = fold(graph(), *op, kMaxFoldBytes)) {
+    for (const ec::Tensor* constant : *constants) make_room(constant->raw_data().size());
+    if (error_) return Error(error_->diagnostic());
     graph().erase(op);
     return std::move(*constants);
   }
@@ -233,8 +256,21 @@ Result<Tensors> Call::add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t 
 ec::Tensor* Call::computed(ec::Tensor* x) {
   Operation* op = x->producer();
   if (op == nullptr || op->outputs().size() != 1) return x;
-  const auto constants = fold(graph(), *op, kMaxWeightBytes);
+  size_t most = kMaxWeightBytes;
+  if (site_.made != nullptr) most = std::min(most, site_.made->most - site_.made->bytes);
+  const auto constants = fold(graph(), *op, most);
+  if (constants) make_room(constants->front()->raw_data().size());
   return constants ? constants->front() : x;
+}
+
+bool Call::make_room(size_t bytes) {
+  if (site_.made == nullptr) return true;
+  if (bytes <= site_.made->most - site_.made->bytes) {
+    site_.made->bytes += bytes;
+    return true;
+  }
+  remember(fail(Code::TooLarge, "the program computes too many constants"));
+  return false;
 }
 
 Result<ec::Tensor*> Call::add(OpKind kind, Tensors inputs, Attrs attrs) {
@@ -243,6 +279,7 @@ Result<ec::Tensor*> Call::add(OpKind kind, Tensors inputs, Attrs attrs) {
 }
 
 Result<ec::Tensor*> Call::cast(ec::Tensor* x, DType to) {
+  if (x == nullptr) return missing_operand();
   if (x->dtype() == to) return x;
   CastAttrs attrs;
   attrs.to = to;
@@ -270,6 +307,8 @@ Result<ec::Tensor*> Call::swap_axes(ec::Tensor* x, int64_t a, int64_t b) {
   Ints perm(static_cast<size_t>(rank(x)));
   std::iota(perm.begin(), perm.end(), 0);
   if (perm.empty()) return x;
+  if (std::min(a, b) < 0 || std::max(a, b) >= std::ssize(perm))
+    return fail(Code::ShapeMismatch, "an operand has too few dimensions: " + x->type().text());
   std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
   return transpose(x, std::move(perm));
 }

@@ -22,7 +22,10 @@ using Ints = std::vector<int64_t>;
 class Call {
  public:
   Call(const CallSite& site, const Schema& schema, std::vector<TorchValue> args)
-      : site_(site), schema_(schema), args_(std::move(args)) {}
+      : site_(site),
+        schema_(schema),
+        args_(std::move(args)),
+        first_operation_(site.graph->operation_id_bound()) {}
 
   const CallSite& site() const { return site_; }
   const Schema& schema() const { return schema_; }
@@ -59,17 +62,27 @@ class Call {
   int64_t dim(std::string_view name, int64_t rank) { return axis(integer(name), rank); }
   // Sorted, each once; all of them when the argument is None or empty.
   Ints dims(std::string_view name, int64_t rank);
-  // A static size; an error when it is open, then 1.
+  // A static size; an error when it is open or the axis does not exist, then 1.
   int64_t size(const ec::Tensor* x, int64_t axis);
+  // The size where it is known and the axis exists; no error is remembered.
+  static std::optional<int64_t> known_size(const ec::Tensor* x, int64_t axis);
   bool is_static(const ec::Tensor* x) const { return x->type().is_static(); }
 
   // --- building ---------------------------------------------------------------------------------
+  // Nothing is built once an error is remembered: what stands for a refused argument is no size,
+  // axis or operand to compute with.
   // One operation; computed at once when its operands are small constants.
   Result<ec::Tensor*> add(OpKind kind, Tensors inputs, Attrs attrs = {});
   Result<Tensors> add_many(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs);
   // A constant with the values of x where x is computed from constants, of whatever size; else x.
   ec::Tensor* computed(ec::Tensor* x);
-  ec::Tensor* int_list(std::span<const int64_t> values) { return graph().add_ints("", values); }
+  ec::Tensor* int_list(std::span<const int64_t> values) {
+    make_room(values.size_bytes());
+    return graph().add_ints("", values);
+  }
+  // Counts a constant that is about to be made; an error is remembered when there are too many
+  // bytes of them. False: it must not be made.
+  bool make_room(size_t bytes);
   ec::Tensor* int_list(std::initializer_list<int64_t> values) {
     return int_list(std::span(values.begin(), values.size()));
   }
@@ -112,6 +125,7 @@ class Call {
   const CallSite& site_;
   const Schema& schema_;
   std::vector<TorchValue> args_;
+  const size_t first_operation_;
   std::optional<Error> error_;
 };
 

@@ -1,7 +1,10 @@
 // Convolutions.
 #include "frontend/torch/aten/convolution.h"
 
+#include <algorithm>
+
 #include "frontend/torch/aten/table.h"
+#include "support/checked.h"
 
 namespace ec::torch {
 namespace {
@@ -62,7 +65,11 @@ Result<ec::Tensor*> by_mode(Call& c) {
   if (mode != "same" && mode != "valid") return c.unsupported("padding '" + mode + "'");
   if (mode == "same")
     for (size_t i = 0; i < spatial; ++i) {
-      const int64_t total = attrs.dilations[i] * (c.size(weight, static_cast<int64_t>(i) + 2) - 1);
+      const int64_t reach = c.size(weight, static_cast<int64_t>(i) + 2) - 1;
+      if (attrs.dilations[i] < 1 ||
+          attrs.dilations[i] > kMaxTensorBytes / std::max<int64_t>(reach, 1))
+        return c.fail(Code::BadValue, "a dilation does not fit the weights");
+      const int64_t total = attrs.dilations[i] * reach;
       attrs.pads[i] = total / 2;
       attrs.pads[spatial + i] = total - total / 2;
     }

@@ -9,9 +9,12 @@
 namespace ec::torch {
 namespace {
 
-constexpr int64_t kMaxConstant = 1 << 24;  // elements
+constexpr int64_t kMaxConstant = 1 << 22;  // elements
 
-ec::Tensor* constant(Call& c, DType dtype, const Shape& shape, const std::vector<double>& values) {
+Result<ec::Tensor*> constant(Call& c, DType dtype, const Shape& shape,
+                             const std::vector<double>& values) {
+  if (!c.make_room(values.size() * element_size(dtype)))
+    return c.fail(Code::TooLarge, "the program computes too many constants");
   Buffer bytes = Buffer::allocate(values.size() * element_size(dtype));
   const std::vector<int64_t> sizes = shape.sizes();
   store<double>(MutableView{dtype, sizes, bytes.data(), nullptr}, values);
@@ -151,6 +154,15 @@ Result<ec::Tensor*> nested(Call& c, const TorchValue& value, DType dtype, int de
   }
   if (depth > 8) return c.fail(Code::TooDeep, "lists are nested too deep");
   if (items->empty()) return constant(c, dtype, Shape{0}, {});
+  // Numbers that a double holds as they are need no operations.
+  std::vector<double> numbers;
+  for (const TorchValue& item : *items) {
+    const auto number = item.is_number() ? known_number(item) : std::nullopt;
+    if (!number || (!item.is<double>() && std::abs(*number) > 0x1p53)) break;
+    numbers.push_back(*number);
+  }
+  if (numbers.size() == items->size())
+    return constant(c, dtype, Shape{static_cast<int64_t>(numbers.size())}, numbers);
   Tensors parts;
   for (const TorchValue& item : *items) {
     EC_TRY(ec::Tensor * part, nested(c, item, dtype, depth + 1));

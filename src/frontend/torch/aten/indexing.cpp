@@ -25,8 +25,8 @@ Result<ec::Tensor*> slice(Call& c) {
   if (!x->shape()) return x;  // the error is remembered
   if (begin == 0 && end && step == 1) {
     if (*end == kEnd) return x;
-    const Dim& size = (*x->shape())[static_cast<size_t>(axis)];
-    if (size.is_static() && *end >= size.size()) return x;
+    const auto size = Call::known_size(x, axis);
+    if (size && *end >= *size) return x;
   }
   EC_TRY(ec::Tensor * first, slice_bound(c, "start", 0));
   EC_TRY(ec::Tensor * last, slice_bound(c, "end", kEnd));
@@ -233,6 +233,7 @@ Result<ec::Tensor*> diagonal(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t rank = c.rank(x), offset = c.integer("offset");
   const int64_t a = c.dim("dim1", rank), b = c.dim("dim2", rank);
+  if (a == b) return c.fail(Code::BadValue, "a diagonal needs two dimensions");
   const int64_t rows = c.size(x, a), columns = c.size(x, b);
   if (std::min(rows, columns) > kMaxIndices) return c.fail(Code::TooLarge, "so long a diagonal");
   Ints perm, kept;
@@ -246,10 +247,7 @@ Result<ec::Tensor*> diagonal(Call& c) {
   kept.push_back(-1);
   EC_TRY(ec::Tensor * flat, c.transpose(x, std::move(perm)));
   EC_TRY(flat, c.reshape(flat, kept));
-  Ints diagonal;
-  for (int64_t i = std::max<int64_t>(0, -offset); i < rows && i + offset < columns; ++i)
-    diagonal.push_back(i * columns + i + offset);
-  return c.gather(flat, c.int_list(diagonal), rank - 2);
+  return c.gather(flat, c.int_list(diagonal_indices(rows, columns, offset)), rank - 2);
 }
 
 Result<ec::Tensor*> diag_embed(Call& c) {
@@ -257,8 +255,11 @@ Result<ec::Tensor*> diag_embed(Call& c) {
   const int64_t rank = c.rank(x), offset = c.integer("offset", 0);
   if (c.has_arg("dim1") && (c.dim("dim1", rank + 1) != rank - 1 || c.dim("dim2", rank + 1) != rank))
     return c.unsupported("diagonals of other than the last two dimensions");
-  const int64_t size = c.size(x, rank - 1) + std::abs(offset);
-  if (size > 4096) return c.unsupported("so long a diagonal");
+  constexpr int64_t kMost = 4096;
+  const int64_t length = c.size(x, rank - 1);
+  if (offset < -kMost || offset > kMost || length > kMost - std::abs(offset))
+    return c.unsupported("so long a diagonal");
+  const int64_t size = length + std::abs(offset);
   // Row i of the pattern is one at i + offset; elements beyond the diagonal are padding.
   std::vector<float> pattern(static_cast<size_t>(size * size), 0.0f);
   for (int64_t i = 0; i < size; ++i)
@@ -359,6 +360,15 @@ Result<IndexedDims> indexed_dims(Call& c, ec::Tensor* x, const Tensors& given) {
   for (size_t i = 1; i < result.dims.size(); ++i)
     result.adjacent = result.adjacent && result.dims[i] == result.dims[i - 1] + 1;
   return result;
+}
+
+Ints diagonal_indices(int64_t rows, int64_t columns, int64_t offset) {
+  // Beyond these the diagonal is empty, and sums with them could overflow.
+  offset = std::clamp(offset, -rows, columns);
+  Ints indices;
+  for (int64_t i = std::max<int64_t>(0, -offset); i < rows && i + offset < columns; ++i)
+    indices.push_back(i * columns + i + offset);
+  return indices;
 }
 
 Ints indexed_first(const Ints& dims, int64_t rank) {

@@ -14,6 +14,8 @@ struct IndexedDims {
 };
 
 Result<IndexedDims> indexed_dims(Call& c, ec::Tensor* x, const Tensors& given);
+// Of the elements of a diagonal in the flattened matrix.
+Ints diagonal_indices(int64_t rows, int64_t columns, int64_t offset);
 // The order of dimensions with the indexed ones first.
 Ints indexed_first(const Ints& dims, int64_t rank);
 // The indices broadcast against each other and stacked: [..., number of indexed dimensions].

@@ -133,8 +133,11 @@ Result<ec::Tensor*> tensordot(Call& c) {
   for (int64_t i = 0; i < rank_a; ++i) left += static_cast<char>('a' + i);
   std::string summed;
   for (size_t i = 0; i < dims_a.size(); ++i) {
-    const char letter = left.at(static_cast<size_t>(c.axis(dims_a[i], rank_a)));
-    right.at(static_cast<size_t>(c.axis(dims_b[i], rank_b))) = letter;
+    const int64_t axis_a = c.axis(dims_a[i], rank_a), axis_b = c.axis(dims_b[i], rank_b);
+    if (axis_a >= rank_a || axis_b >= rank_b)  // of a scalar
+      return c.fail(Code::ShapeMismatch, "scalars have no dimensions to sum over");
+    const char letter = left[static_cast<size_t>(axis_a)];
+    right[static_cast<size_t>(axis_b)] = letter;
     summed += letter;
   }
   for (const char letter : left)

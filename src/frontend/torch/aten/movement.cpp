@@ -73,7 +73,7 @@ Result<ec::Tensor*> roll(Call& c) {
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t axis = c.axis(dims[i], c.rank(x)), size = c.size(x, axis);
     if (size == 0) continue;
-    const int64_t start = ((-shifts[i]) % size + size) % size;
+    const int64_t start = (size - shifts[i] % size) % size;
     if (start == 0) continue;
     EC_TRY(ec::Tensor * tail, c.slice(x, axis, start, size));
     EC_TRY(ec::Tensor * head, c.slice(x, axis, 0, start));

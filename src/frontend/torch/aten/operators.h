@@ -15,11 +15,18 @@
 
 namespace ec::torch {
 
+// Bytes of the constants that conversions compute; what a file may make of them goes with its size.
+struct MadeConstants {
+  size_t bytes = 0;
+  size_t most = size_t{48} << 20;
+};
+
 // Where a call builds, and what it is called in the source (module path).
 struct CallSite {
   ec::Graph* graph = nullptr;
   Location location;
   DiagnosticSink* sink = nullptr;  // for warnings; may be null
+  MadeConstants* made = nullptr;   // null: not counted
 };
 
 using NamedValues = std::vector<std::pair<std::string, TorchValue>>;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/torch/aten/table.h"
+#include "support/checked.h"
 
 namespace ec::torch {
 namespace {
@@ -92,7 +93,9 @@ struct Bin {
   int64_t begin, end;
 };
 Bin bin_of(int64_t i, int64_t size, int64_t bins) {
-  return {i * size / bins, ((i + 1) * size + bins - 1) / bins};
+  // In whole parts and remainders: i * size may be beyond 64 bits.
+  const int64_t whole = size / bins, rest = size % bins;
+  return {i * whole + i * rest / bins, (i + 1) * whole + ((i + 1) * rest + bins - 1) / bins};
 }
 
 // Reduces the bins along one axis when their sizes differ: slice by slice.
@@ -184,13 +187,15 @@ Result<ec::Tensor*> max_unpool2d(Call& c) {
   ec::Tensor* x = c.tensor("self");
   const int64_t rank = c.rank(x);
   const Ints sizes = c.ints("output_size", 2);
+  const auto area = checked_extent(sizes, 1);
+  if (rank < 2 || !area) return c.fail(Code::BadValue, "output_size does not fit the input");
   // Indices count within a channel: a scatter along the flattened plane.
   Ints flat, full;
   for (int64_t i = 0; i < rank - 2; ++i) flat.push_back(c.size(x, i));
   full = flat;
   Ints plane = flat;
   flat.push_back(-1);
-  plane.push_back(sizes[0] * sizes[1]);
+  plane.push_back(sizes[0] == 0 || sizes[1] == 0 ? 0 : *area);
   full.insert(full.end(), sizes.begin(), sizes.end());
   EC_TRY(ec::Tensor * values, c.reshape(x, flat));
   EC_TRY(ec::Tensor * index, c.reshape(c.tensor("indices"), flat));

@@ -67,7 +67,8 @@ Result<TensorRef> quantized(const CallSite& site, ec::Tensor* x,
 
 Result<QuantParams> known_parameters(Call& c, ec::Tensor* scale, ec::Tensor* zero_point,
                                      std::optional<int64_t> axis) {
-  if (!scale->is_constant() || !zero_point->is_constant())
+  if (scale == nullptr || zero_point == nullptr || !scale->is_constant() ||
+      !zero_point->is_constant())
     return c.fail(Code::DataDependent, "scales and zero points have to be known");
   const auto read = [](const ec::Tensor* x) {
     const std::vector<int64_t> sizes = x->shape()->sizes();

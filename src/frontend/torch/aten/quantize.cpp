@@ -125,11 +125,12 @@ Result<ec::Tensor*> dequantize_channels(Call& c) {
   ec::Tensor* x = c.tensor("input");
   const int64_t axis = c.dim("axis", c.rank(x));
   ec::Tensor* zeros = c.tensor("zero_points");
+  if (zeros == nullptr) return c.unsupported("dequantisation without zero points");
   if (!is_float(zeros->dtype())) {
     EC_TRY(QuantParams quant, known_parameters(c, c.tensor("scales"), zeros, axis));
     return explicit_dequantize(c, std::move(quant));
   }
-  Ints shape(static_cast<size_t>(c.rank(x)), 1);
+  Ints shape(static_cast<size_t>(std::max<int64_t>(c.rank(x), 1)), 1);
   shape[static_cast<size_t>(axis)] = -1;
   EC_TRY(ec::Tensor * zero, c.reshape(zeros, shape));
   EC_TRY(ec::Tensor * scale, c.reshape(c.tensor("scales"), shape));

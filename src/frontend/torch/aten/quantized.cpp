@@ -46,7 +46,8 @@ Result<ec::Tensor*> convolve_packed(Call& c, ec::Tensor* x, const PackedConv& co
   if (flat) {
     EC_TRY(x, c.unsqueeze(x, {2}));
   }
-  const auto spatial = static_cast<size_t>(std::max<int64_t>(c.rank(weight) - 2, 0));
+  if (c.rank(weight) < 3) return c.fail(Code::ShapeMismatch, "weights without spatial dimensions");
+  const auto spatial = static_cast<size_t>(c.rank(weight) - 2);
   const auto fitted = [&](Ints values, int64_t fill) {
     if (values.size() == 1) values.insert(values.begin(), spatial - 1, fill);
     values.resize(spatial, fill);
@@ -139,7 +140,9 @@ Result<TorchValue> combine_number(Call& c) {
     if (number > 0) quant = per_tensor(scale * number, zero);
     if (number < 0) quant = per_tensor(scale * -number, low + high - zero);
   } else {
-    const auto shift = static_cast<int64_t>(std::nearbyint(number / scale));
+    // Far beyond any type's range sums with it need not be right, only free of overflow.
+    const auto shift =
+        static_cast<int64_t>(std::clamp(std::nearbyint(number / scale), -0x1p53, 0x1p53));
     const int64_t moved = zero - shift;
     if (moved >= low && moved <= high) {
       quant = per_tensor(scale, moved);

@@ -13,10 +13,7 @@ using Kind = SymScalar::Kind;
 // --- of tensors ----------------------------------------------------------------------------------
 
 Result<TorchValue> size_at(Call& c, ec::Tensor* x, int64_t axis) {
-  if (x->shape() && axis < static_cast<int64_t>(x->shape()->rank())) {
-    const Dim& dim = (*x->shape())[static_cast<size_t>(axis)];
-    if (dim.is_static()) return TorchValue(dim.size());
-  }
+  if (const auto known = Call::known_size(x, axis)) return TorchValue(*known);
   ShapeAttrs attrs;
   attrs.start = axis;
   attrs.end = axis + 1;
@@ -67,7 +64,10 @@ Result<TorchValue> strides(Call& c) {
     result[static_cast<size_t>(i)] = stride;
     stride *= std::max<int64_t>(c.size(x, i), 1);
   }
-  if (c.has_arg("dim")) return result[static_cast<size_t>(c.dim("dim", rank))];
+  if (c.has_arg("dim")) {
+    if (rank == 0) return c.fail(Code::BadValue, "a scalar has no strides");
+    return result[static_cast<size_t>(c.dim("dim", rank))];
+  }
   return TorchValue::list(std::move(result));
 }
 
@@ -95,8 +95,10 @@ Result<TorchValue> convert(Call& c) {
   if (value.is_number()) {
     if (kKind == Kind::Bool) return TorchValue(*known_number(value) != 0);
     if (kKind == Kind::Float) return TorchValue(*known_number(value));
-    return value.is<double>() ? TorchValue(static_cast<int64_t>(value.get<double>()))
-                              : TorchValue(*known_int(value));
+    if (!value.is<double>()) return TorchValue(*known_int(value));
+    if (!(std::abs(value.get<double>()) < 0x1p63))
+      return c.fail(Code::BadValue, "a number that is no integer is made one");
+    return TorchValue(static_cast<int64_t>(value.get<double>()));
   }
   return as_number(c.site(), c.ref(c.schema().args[0].name), kKind);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "frontend/torch/aten/indexing.h"
+#include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/table.h"
 
 namespace ec::torch {
@@ -53,7 +54,7 @@ Result<ec::Tensor*> put_slice(Call& c, ec::Tensor* x, ec::Tensor* src, int64_t a
   begin = clamped(begin);
   end = std::max(clamped(end), begin);
   if (step < 1) return c.fail(Code::BadValue, "steps have to be positive");
-  const int64_t count = (end - begin + step - 1) / step;
+  const int64_t count = (end - begin) / step + ((end - begin) % step != 0 ? 1 : 0);
   if (count == 0) return x;
   Ints shape;
   for (int64_t i = 0; i < c.rank(x); ++i) shape.push_back(i == axis ? count : c.size(x, i));
@@ -61,8 +62,9 @@ Result<ec::Tensor*> put_slice(Call& c, ec::Tensor* x, ec::Tensor* src, int64_t a
   EC_TRY(src, c.expand(src, c.int_list(shape)));
   if (count == size) return src;
   if (step != 1) {
+    if (count > kMaxIndices) return c.fail(Code::TooLarge, "so many rows");
     Ints rows;
-    for (int64_t at = begin; at < end; at += step) rows.push_back(at);
+    for (int64_t i = 0; i < count; ++i) rows.push_back(begin + i * step);
     return replace_rows(c, x, src, axis, c.int_list(rows), Reduction::None);
   }
   Tensors parts;
@@ -102,9 +104,8 @@ Result<ec::Tensor*> diagonal_scatter(Call& c) {
   ec::Tensor* x = c.tensor("self");
   if (c.rank(x) != 2) return c.unsupported("diagonals of more than two dimensions");
   const int64_t rows = c.size(x, 0), columns = c.size(x, 1), offset = c.integer("offset");
-  Ints diagonal;
-  for (int64_t i = std::max<int64_t>(0, -offset); i < rows && i + offset < columns; ++i)
-    diagonal.push_back(i * columns + i + offset);
+  if (std::min(rows, columns) > kMaxIndices) return c.fail(Code::TooLarge, "so long a diagonal");
+  const Ints diagonal = diagonal_indices(rows, columns, offset);
   EC_TRY(ec::Tensor * flat, c.reshape(x, Ints{-1}));
   EC_TRY(ec::Tensor * src, c.cast(c.tensor("src"), x->dtype()));
   EC_TRY(src, c.expand(src, c.int_list({static_cast<int64_t>(diagonal.size())})));

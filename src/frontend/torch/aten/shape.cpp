@@ -158,7 +158,12 @@ Result<ec::Tensor*> as_strided(Call& c) {
     if (sizes[i] < 0 || sizes[i] > kMaxIndices / std::max<int64_t>(std::ssize(indices), 1))
       return c.unsupported("so many elements");
     for (const int64_t index : indices)
-      for (int64_t k = 0; k < sizes[i]; ++k) next.push_back(index + k * strides[i]);
+      for (int64_t k = 0; k < sizes[i]; ++k) {
+        int64_t at = 0;
+        if (__builtin_mul_overflow(k, strides[i], &at) || __builtin_add_overflow(at, index, &at))
+          return c.fail(Code::BadValue, "strides reach beyond the tensor");
+        next.push_back(at);
+      }
     indices = std::move(next);
   }
   EC_TRY(ec::Tensor * flat, c.reshape(x, Ints{-1}));

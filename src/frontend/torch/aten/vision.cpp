@@ -4,6 +4,7 @@
 
 #include "frontend/torch/aten/limits.h"
 #include "frontend/torch/aten/table.h"
+#include "ops/convert.h"
 
 namespace ec::torch {
 namespace {
@@ -35,8 +36,7 @@ Result<ec::Tensor*> resize(Call& c, ResizeAttrs attrs) {
   } else {
     Ints known;
     for (size_t i = 0; i < scales.size() && i < attrs.axes.size(); ++i)
-      known.push_back(
-          static_cast<int64_t>(static_cast<double>(c.size(x, attrs.axes[i])) * scales[i]));
+      known.push_back(saturate_to_int64(static_cast<double>(c.size(x, attrs.axes[i])) * scales[i]));
     sizes = c.int_list(known);
   }
   return c.add(OpKind::Resize, {x, nullptr, nullptr, sizes}, attrs);
@@ -162,7 +162,7 @@ Result<ec::Tensor*> im2col(Call& c) {
   // Each axis becomes two: position in the window, window.
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = c.size(x, static_cast<int64_t>(2 + 2 * i));
-    if (kernel[i] > kMaxIndices || dilation[i] > kMaxIndices)
+    if (kernel[i] > kMaxIndices || dilation[i] > kMaxIndices || dilation[i] < 1)
       return c.fail(Code::BadValue, "windows do not fit");
     const int64_t span = dilation[i] * (kernel[i] - 1) + 1;
     if (kernel[i] < 1 || stride[i] < 1 || span > size || span < 1)

@@ -66,6 +66,12 @@ void ProgramImport::report(Error error) {
   sink_.report(std::move(error));
 }
 
+Status ProgramImport::count_node() {
+  // Programs have some thousands; loops in loops run each of theirs many times.
+  if (++nodes_ <= max_nodes_) return {};
+  return Error(Code::TooLarge, "loops of the program become too many operations");
+}
+
 void ProgramImport::count_unknown(const GraphDef& graph, Unknown& found) {
   for (const NodeDef& node : graph.nodes) {
     const std::string_view higher = higher_order(node.target);
@@ -111,7 +117,7 @@ CallSite GraphImport::site_of(const NodeDef& node) const {
   const std::string op_type = without_overload(operator_name(node.target));
   const std::string plain = op_type.substr(op_type.rfind(':') + 1);
   return {&graph_, Location(node.module_path.empty() ? plain : node.module_path, op_type),
-          &program_.sink()};
+          &program_.sink(), &program_.made()};
 }
 
 std::optional<TorchValue> GraphImport::value(const Argument& argument, const CallSite& site) {
@@ -148,6 +154,8 @@ void GraphImport::run(const GraphDef& def) {
   for (const NodeDef& node : def.nodes) {
     if (program_.stopped()) return;
     if (Status stop = check_budget(); !stop.ok()) return program_.report(std::move(stop).error());
+    if (Status many = program_.count_node(); !many.ok())
+      return program_.report(std::move(many).error());
     run_node(node);
   }
 }

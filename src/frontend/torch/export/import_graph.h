@@ -21,8 +21,14 @@ class ProgramImport {
  public:
   // `kept`: nodes that cannot be converted stay as custom operations; null: they are errors.
   ProgramImport(const std::string& file, DiagnosticSink& sink, bool positional_only,
-                KeptOperations* kept)
-      : file_(file), sink_(sink), positional_only_(positional_only), kept_(kept) {}
+                KeptOperations* kept, size_t file_size)
+      : file_(file),
+        sink_(sink),
+        positional_only_(positional_only),
+        kept_(kept),
+        max_nodes_(40'000 + file_size / 16) {
+    made_.most += 2 * file_size;
+  }
 
   void report(Error error);
   // With the file and the usual way out.
@@ -34,6 +40,9 @@ class ProgramImport {
   size_t errors() const { return errors_; }
   bool stopped() const { return errors_ >= kMaxErrors; }
   bool positional_only() const { return positional_only_; }
+  // Nodes that run, those of loops that are written out each time; an error when they are too many.
+  Status count_node();
+  MadeConstants& made() { return made_; }
   // Reports all operators that the table lacks, each once; false when there are some.
   bool check_operators(const GraphDef& graph);
 
@@ -46,7 +55,10 @@ class ProgramImport {
   DiagnosticSink& sink_;
   bool positional_only_;
   KeptOperations* kept_;
-  size_t errors_ = 0;
+  // A node takes some hundred bytes of a file.
+  const size_t max_nodes_;
+  size_t errors_ = 0, nodes_ = 0;
+  MadeConstants made_;
 };
 
 // "torch.ops.aten.add.Tensor" to "aten::add.Tensor", "_operator.mul" to "aten::mul"; empty for

@@ -210,7 +210,8 @@ class Import {
   }
 
   void add_output(const Argument& output, const std::string& name) {
-    const CallSite site{graph_.get(), Location(name, "output"), &problems_.sink()};
+    const CallSite site{graph_.get(), Location(name, "output"), &problems_.sink(),
+                        &problems_.made()};
     const auto result = nodes_.value(output, site);
     if (!result) return;
     auto current = nodes_.current(site, *result);
@@ -247,7 +248,8 @@ class Import {
       if (!program_.outputs[i].user)
         results[program_.outputs[i].target] = &program_.graph.outputs[i];
     for (const auto& [target, buffer] : buffers_) {
-      const CallSite site{graph_.get(), Location(target, "buffer"), &problems_.sink()};
+      const CallSite site{graph_.get(), Location(target, "buffer"), &problems_.sink(),
+                          &problems_.made()};
       const auto result = results.find(target);
       const std::optional<TorchValue> written =
           result == results.end() ? TorchValue(buffer) : nodes_.value(*result->second, site);
@@ -293,7 +295,7 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
   EC_TRY(const std::string text, archive.read_text(record));
   EC_TRY(const Program program, decode_program(text, archive.file_size()));
   EC_TRY(Weights weights, Weights::open(archive, program_name(record)));
-  ProgramImport problems(file, sink, program.positional_only, options.kept);
+  ProgramImport problems(file, sink, program.positional_only, options.kept, archive.file_size());
   if (problems.check_operators(program.graph)) {
     Import first(archive, program, weights, options, {}, problems);
     std::unique_ptr<ec::Graph> graph = first.run();
@@ -302,7 +304,8 @@ Result<std::unique_ptr<ec::Graph>> import_archive(const Archive& archive, const 
     DiagnosticSink state_sink;
     std::optional<KeptOperations> kept;
     if (options.kept != nullptr) kept.emplace(options.kept->scope());
-    ProgramImport again(file, state_sink, program.positional_only, kept ? &*kept : nullptr);
+    ProgramImport again(file, state_sink, program.positional_only, kept ? &*kept : nullptr,
+                        archive.file_size());
     std::unique_ptr<ec::Graph> stateful =
         Import(archive, program, weights, options, first.changed(), again).run();
     if (stateful != nullptr && kept) *options.kept = std::move(*kept);

@@ -140,7 +140,7 @@ Result<GraphImport::Body> GraphImport::build_branch(const GraphDef& def,
                                                     const std::vector<TorchValue>& operands) {
   Body body;
   GraphImport inner(program_, *body.graph);
-  const CallSite site{body.graph.get(), Location(), &program_.sink()};
+  const CallSite site{body.graph.get(), Location(), &program_.sink(), &program_.made()};
   std::vector<TorchValue> inside;
   for (const TorchValue& operand : operands)
     inside.push_back(body.take("operand_" + std::to_string(inside.size()), operand));
@@ -156,7 +156,7 @@ Result<GraphImport::Body> GraphImport::build_loop_body(const GraphDef& condition
                                                        const std::vector<TorchValue>& captured) {
   Body body;
   GraphImport inner(program_, *body.graph);
-  const CallSite site{body.graph.get(), Location(), &program_.sink()};
+  const CallSite site{body.graph.get(), Location(), &program_.sink(), &program_.made()};
   body.graph->add_input("iteration", TensorType(DType::I64, Shape{}));
   body.graph->add_input("condition", TensorType(DType::Bool, Shape{}));
   std::vector<TorchValue> state, inside;
@@ -289,7 +289,7 @@ Result<std::vector<TorchValue>> GraphImport::call_scan(const NodeDef& node, cons
   for (const TorchValue& operand : captured)
     inside.push_back(body.take("operand_" + std::to_string(inside.size()), operand));
   GraphImport inner(program_, *body.graph);
-  const CallSite inner_site{body.graph.get(), Location(), &program_.sink()};
+  const CallSite inner_site{body.graph.get(), Location(), &program_.sink(), &program_.made()};
   EC_TRY(const std::vector<TorchValue> results,
          inner.inline_graph(*step, std::move(inside), inner_site));
   EC_CHECK_OK(inner.give(results, inner_site));

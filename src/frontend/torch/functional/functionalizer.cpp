@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/torch/functional/views.h"
+#include "support/strings.h"
 
 namespace ec::torch {
 namespace {
@@ -42,6 +43,7 @@ bool part_is_contiguous(const TensorRef& whole, const TensorRef& part) {
 TensorRef viewing(TensorRef tensor, std::shared_ptr<Alias> base, ViewStep step, bool contiguous) {
   auto alias = std::make_shared<Alias>();
   alias->version = memory_of(base)->version;
+  alias->depth = base->depth + 1;
   alias->base = std::move(base);
   alias->step = std::move(step);
   alias->value = without_alias(tensor);
@@ -58,6 +60,8 @@ TorchValue adopted(TorchValue value) {
     for (TorchValue& item : (*tuple)->items) item = adopted(std::move(item));
   return value;
 }
+
+constexpr int kMaxViews = 1000;
 
 bool has_tensor(const std::vector<TorchValue>& items) {
   return std::any_of(items.begin(), items.end(), [](const TorchValue& item) {
@@ -169,6 +173,8 @@ Result<std::vector<TorchValue>> Functionalizer::call_in_place(const CallSite& si
     EC_TRY(std::vector<TorchValue> made, call_functional(site, functional, args, kwargs));
     auto before = std::make_shared<Alias>(*target.alias);
     const auto& view = made[0].get<TensorRef>();
+    if (view.alias == target.alias) return made;  // nothing changes
+    target.alias->depth = view.alias->depth;
     target.alias->base = std::move(before);
     target.alias->step = view.alias->step;
     set(target.alias, view, memory_of(target.alias)->version);
@@ -178,8 +184,10 @@ Result<std::vector<TorchValue>> Functionalizer::call_in_place(const CallSite& si
   EC_TRY(const Arguments arguments, current(site, args, kwargs));
   const auto& [now, named] = arguments;
   EC_TRY(std::vector<TorchValue> results, torch::call(site, functional, now, named));
-  if (results.empty() || !results[0].is_tensor())
-    return Error(Code::Internal, fmt::format("{} gave no tensor", functional));
+  if (results.empty() || !results[0].is_tensor())  // len_: a file may add the mark to any name
+    return Error(Code::UnsupportedOp,
+                 fmt::format("operator '{}' is not supported: {} gives no tensor to write",
+                             printable(name), functional));
   TensorRef value = results[0].get<TensorRef>();
   const DType dtype = now[0].tensor()->dtype();
   if (value.tensor->dtype() != dtype) {
@@ -221,6 +229,10 @@ Result<std::vector<TorchValue>> Functionalizer::call_functional(const CallSite& 
     return results;
   }
   const std::span<const TorchValue> rest = std::span<const TorchValue>(now).subspan(1);
+  // Each is taken again through all between it and the memory.
+  if (viewed->alias->depth >= kMaxViews)
+    return Error(Code::TooDeep, "views of views of a tensor go too deep")
+        .hint("copy the tensor on the way: x.clone()");
   const bool contiguous = viewed->alias->contiguous;
   if (kind == ViewKind::Pieces) {
     const std::vector<TorchValue>* items = results[0].items();

@@ -28,6 +28,7 @@ struct Alias {
   TensorRef value;         // when `version` is that of the memory; its own alias is empty
   uint64_t version = 0;    // of the memory: counts writes
   bool contiguous = true;  // elements in row-major order: reshape is a view
+  int depth = 0;           // views between this one and the memory
 };
 
 class Functionalizer {

@@ -28,8 +28,9 @@ bool is_container(const TorchValue& value) { return value.items() != nullptr || 
 Status may_take(const BuiltinCall& call, const void* container, size_t size,
                 const TorchValue& value) {
   EC_CHECK_OK(call.interpreter.may_change(container));
+  EC_CHECK_OK(call.interpreter.made(memory_items(value)));
   if (size >= kMaxItems) return Error(Code::TooLarge, "a list holds too much");
-  return is_container(value) ? check_nesting(value, container) : Status();
+  return is_container(value) ? call.interpreter.check_nested(value, container) : Status();
 }
 
 Error not_known() { return Error(Code::DataDependent, "this index"); }

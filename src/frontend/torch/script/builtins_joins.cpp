@@ -3,6 +3,7 @@
 
 #include "frontend/torch/script/builtins.h"
 #include "frontend/torch/script/limits.h"
+#include "frontend/torch/script/nesting.h"
 
 namespace ec::torch::script {
 namespace {
@@ -19,7 +20,7 @@ BuiltinResult add(const BuiltinCall& call) {
   }
   if (const auto *x = call.args[0].get_if<std::string>(), *y = call.args[1].get_if<std::string>();
       x != nullptr && y != nullptr) {
-    if (x->size() + y->size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+    if (x->size() + y->size() > kMaxText) return Error(Code::TooLarge, "a text is too long");
     return TorchValue(*x + *y);
   }
   return add_numbers(call);
@@ -30,7 +31,7 @@ BuiltinResult multiply(const BuiltinCall& call) {
   const auto* times = call.args.size() == 2 ? call.args[1].get_if<int64_t>() : nullptr;
   if (list == nullptr || times == nullptr) return multiply_numbers(call);
   std::vector<TorchValue> items;
-  if (*times > 0 && static_cast<uint64_t>(*times) > kMaxItems / (list->items.size() + 1))
+  if (*times > 0 && static_cast<uint64_t>(*times) > kMaxItems / memory_items(list->items))
     return Error(Code::TooLarge, "a list holds too much");
   for (int64_t i = 0; i < *times; ++i)
     items.insert(items.end(), list->items.begin(), list->items.end());

@@ -11,6 +11,8 @@
 namespace ec::torch::script {
 namespace {
 
+Error too_long() { return Error(Code::TooLarge, "a text is too long"); }
+
 // "got {} of {}".format(a, b); without arguments left a brace pair stays.
 BuiltinResult format(const BuiltinCall& call) {
   if (call.args.empty() || !call.args[0].is<std::string>()) return std::nullopt;
@@ -21,12 +23,12 @@ BuiltinResult format(const BuiltinCall& call) {
     if (pattern[i] == '{' && i + 1 < pattern.size() && pattern[i + 1] == '}' &&
         next < call.args.size()) {
       text += text_of_value(call.args[next++]);
+      if (text.size() > kMaxText) return too_long();
       ++i;
     } else {
       text += pattern[i];
     }
   }
-  if (text.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
   return TorchValue(std::move(text));
 }
 
@@ -69,7 +71,7 @@ BuiltinResult replace(const BuiltinCall& call) {
   for (size_t at = made.find(*from); at != std::string::npos;
        at = made.find(*from, at + to->size())) {
     made.replace(at, from->size(), *to);
-    if (made.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+    if (made.size() > kMaxText) return too_long();
   }
   return TorchValue(std::move(made));
 }
@@ -87,6 +89,7 @@ BuiltinResult percent_format(const BuiltinCall& call) {
       text += '%';
     } else if (next < call.args.size()) {
       text += text_of_value(call.args[next++]);
+      if (text.size() > kMaxText) return too_long();
     }
   }
   return TorchValue(std::move(text));
@@ -118,9 +121,10 @@ BuiltinResult join_texts(const BuiltinCall& call) {
   const auto* items = call.args.size() == 2 ? call.args[1].items() : nullptr;
   if (separator == nullptr || items == nullptr) return std::nullopt;
   std::string text;
-  for (size_t i = 0; i < items->size(); ++i)
+  for (size_t i = 0; i < items->size(); ++i) {
     text += (i > 0 ? *separator : "") + text_of_value((*items)[i]);
-  if (text.size() > kMaxItems) return Error(Code::TooLarge, "a text is too long");
+    if (text.size() > kMaxText) return too_long();
+  }
   return TorchValue(std::move(text));
 }
 
@@ -145,7 +149,7 @@ constexpr std::array kTexts = {
 };
 
 // The text of containers is bounded: it only ends up in messages.
-constexpr size_t kMaxText = 2000;
+constexpr size_t kMaxPrinted = 2000;
 
 }  // namespace
 
@@ -160,7 +164,7 @@ std::string text_of_value(const TorchValue& value) {
   if (const auto* items = value.items()) {
     const bool list = value.is<TorchValue::List>();
     std::string text = list ? "[" : "(";
-    for (size_t i = 0; i < items->size() && text.size() < kMaxText; ++i)
+    for (size_t i = 0; i < items->size() && text.size() < kMaxPrinted; ++i)
       text += (i > 0 ? ", " : "") + text_of_value((*items)[i]);
     return text + (list ? "]" : ")");
   }

@@ -7,6 +7,7 @@
 
 #include "frontend/torch/script/builtins.h"
 #include "frontend/torch/script/interpreter.h"
+#include "frontend/torch/script/nesting.h"
 #include "frontend/torch/script/types.h"
 #include "support/budget.h"
 #include "support/strings.h"
@@ -203,6 +204,45 @@ Result<TorchValue> Interpreter::keep_call(const CallSite& where, std::span<const
   return TorchValue::tuple(std::move(results));
 }
 
+// What a built-in function looks at: all of its containers and texts, but for those that only read
+// or write one place.
+Status Interpreter::count_arguments(const std::string& name, std::span<const TorchValue> args) {
+  static constexpr std::string_view kSinglePlace[] = {"aten::len", "aten::__getitem__",
+                                                      "aten::append", "aten::_set_item"};
+  const bool single = std::ranges::find(kSinglePlace, name) != std::end(kSinglePlace) ||
+                      (name == "aten::pop" && args.size() == 1);
+  for (const TorchValue& arg : args) {
+    // Keys of dictionaries are compared one by one.
+    if (const auto* dict = arg.get_if<TorchValue::Dict>())
+      EC_CHECK_OK(spend((*dict)->items.size()));
+    if (const auto* text = arg.get_if<std::string>()) EC_CHECK_OK(spend(text->size() / 16));
+    const std::vector<TorchValue>* items = arg.items();
+    if (single || items == nullptr) continue;
+    const bool nested = std::ranges::any_of(*items, [](const TorchValue& item) {
+      return item.items() != nullptr || item.is<TorchValue::Dict>();
+    });
+    EC_CHECK_OK(nested ? check_nested(arg) : spend(items->size()));
+  }
+  return {};
+}
+
+Status Interpreter::count_result(const TorchValue& result, std::span<const TorchValue> args) {
+  if (const auto* text = result.get_if<std::string>())
+    return made(text->size() / sizeof(TorchValue) + 1);
+  if (const auto* dict = result.get_if<TorchValue::Dict>()) {
+    size_t items = 1;
+    for (const auto& [key, value] : (*dict)->items)
+      items += memory_items(key) + memory_items(value);
+    return made(items);
+  }
+  const auto* list = result.get_if<TorchValue::List>();
+  if (list == nullptr) return {};
+  for (const TorchValue& arg : args)
+    if (const auto* given = arg.get_if<TorchValue::List>(); given != nullptr && *given == *list)
+      return {};  // counted as it grew
+  return made(memory_items((*list)->items));
+}
+
 Result<TorchValue> Interpreter::call_operator(const std::string& name, const Expr& expr,
                                               size_t wanted, Frame& frame) {
   std::vector<TorchValue> args;
@@ -229,13 +269,19 @@ Result<TorchValue> Interpreter::call_operator(const std::string& name, const Exp
       name.starts_with("prim::mkldnn_"))
     return mkldnn_error();
   if (const Builtin builtin = find_builtin(name)) {
+    if (Status counted = count_arguments(name, args); !counted.ok())
+      return located(std::move(counted).error());
     BuiltinResult result = builtin({*this, args, kwargs});
     if (!result.ok()) {
       if (result.error().code() == Code::DataDependent && result.error().diagnostic().hint.empty())
         return data_dependent(result.error().message(), frame, expr.offset);
       return located(std::move(result).error());
     }
-    if (*result) return **result;
+    if (*result) {
+      const bool taken = name == "aten::__getitem__" || name == "aten::get" || name == "aten::pop";
+      if (!taken) EC_CHECK_OK(count_result(**result, args));
+      return **result;
+    }
   }
   Result<std::vector<TorchValue>> results =
       functional_.call(site(frame.path, name), name, args, kwargs);

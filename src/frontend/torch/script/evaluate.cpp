@@ -41,6 +41,7 @@ Result<TorchValue> Interpreter::evaluate(const Expr& expr, Frame& frame) {
     case Expr::Kind::Float:
       return TorchValue(expr.real);
     case Expr::Kind::String:
+      EC_CHECK_OK(spend(expr.text.size() / 64));
       return TorchValue(expr.text);
     case Expr::Kind::None:
       return TorchValue();
@@ -70,7 +71,8 @@ Result<TorchValue> Interpreter::evaluate(const Expr& expr, Frame& frame) {
       TorchValue made = expr.kind == Expr::Kind::List ? TorchValue::list(std::move(items))
                                                       : TorchValue::tuple(std::move(items));
       if (const auto* list = made.get_if<TorchValue::List>()) created(list->get());
-      if (nested) EC_CHECK_OK(check_nesting(made));
+      EC_CHECK_OK(this->made(memory_items(*made.items())));
+      if (nested) EC_CHECK_OK(check_nested(made));
       return made;
     }
     case Expr::Kind::Complex:
@@ -89,6 +91,9 @@ Result<TorchValue> Interpreter::evaluate_name(const Expr& expr, Frame& frame) {
       if (as_object<Undecided>(found->second))
         return data_dependent(fmt::format("the shape or type of '{}'", printable(expr.text)), frame,
                               expr.offset);
+      // Texts are copied.
+      if (const auto* text = found->second.get_if<std::string>())
+        EC_CHECK_OK(spend(text->size() / 64));
       return found->second;
     }
   return with_source(
@@ -202,11 +207,12 @@ Result<TorchValue> Interpreter::evaluate_dict(const Expr& expr, Frame& frame) {
   for (size_t i = 0; i + 1 < expr.children.size(); i += 2) {
     EC_TRY(TorchValue key, evaluate(expr.children[i], frame));
     EC_TRY(TorchValue value, evaluate(expr.children[i + 1], frame));
+    EC_CHECK_OK(this->made(memory_items(key) + memory_items(value)));
     made->items.emplace_back(std::move(key), std::move(value));
   }
   created(made.get());
   TorchValue value(std::move(made));
-  EC_CHECK_OK(check_nesting(value));
+  EC_CHECK_OK(check_nested(value));
   return value;
 }
 

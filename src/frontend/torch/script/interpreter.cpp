@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/torch/script/limits.h"
+#include "frontend/torch/script/nesting.h"
 #include "support/strings.h"
 
 namespace ec::torch::script {
@@ -34,7 +35,9 @@ Interpreter::Interpreter(const Archive& archive, ec::Graph& graph, DiagnosticSin
       sink_(sink),
       library_(archive),
       source_map_(archive),
-      kept_(kept) {}
+      kept_(kept) {
+  made_constants_.most += 2 * archive.file_size();
+}
 
 Interpreter::~Interpreter() {
   for (const std::shared_ptr<Instance>& instance : instances_) instance->attributes.clear();
@@ -94,7 +97,7 @@ std::vector<std::string> Interpreter::changed_state() const {
 CallSite Interpreter::site(const std::string& path, const std::string& op_type) const {
   // Code of the root module has no path: its operations go by what they do.
   const std::string plain = op_type.substr(op_type.rfind(':') + 1);
-  return {&graph_, Location(path.empty() ? plain : path, op_type), &sink_};
+  return {&graph_, Location(path.empty() ? plain : path, op_type), &sink_, &made_constants_};
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -334,6 +337,26 @@ Status Interpreter::may_change(const void* container) const {
   return Error(Code::DataDependent,
                "a list or an attribute changes in a branch that depends on values")
       .hint(std::string(kTraceHint));
+}
+
+Status Interpreter::spend(size_t items) {
+  steps_ += static_cast<int64_t>(items / kItemsPerStep);
+  if (steps_ <= kMaxSteps) return {};
+  return Error(Code::TooLarge, "the program does not end in reasonable time")
+      .hint(std::string(kTraceHint));
+}
+
+Status Interpreter::made(size_t items) {
+  made_items_ += items;
+  if (made_items_ <= max_made_items(archive_.file_size())) return {};
+  return Error(Code::TooLarge, "the program makes lists of too many items")
+      .hint(std::string(kTraceHint));
+}
+
+Status Interpreter::check_nested(const TorchValue& value, const void* container) {
+  size_t items = 0;
+  EC_CHECK_OK(check_nesting(value, container, &items));
+  return spend(items);
 }
 
 void Interpreter::created(const void* container) {

@@ -68,6 +68,12 @@ class Interpreter {
   // For the built-in functions: whether a container may change (not in a branch that may not run).
   Status may_change(const void* container) const;
   void created(const void* container);
+  // Counts the work of looking at that many items, and the memory of items that are made; errors
+  // when a program asks for more than kMaxSteps and max_made_items() allow.
+  Status spend(size_t items);
+  Status made(size_t items);
+  // check_nesting() with its own work counted.
+  Status check_nested(const TorchValue& value, const void* container = nullptr);
 
  private:
   friend class BranchScope;
@@ -113,6 +119,8 @@ class Interpreter {
   // `wanted`: how many results the statement takes apart; 0: it does not say.
   Result<TorchValue> call_operator(const std::string& name, const Expr& expr, size_t wanted,
                                    Frame& frame);
+  Status count_arguments(const std::string& name, std::span<const TorchValue> args);
+  Status count_result(const TorchValue& result, std::span<const TorchValue> args);
   Result<TorchValue> keep_call(const CallSite& where, std::span<const TorchValue> args,
                                size_t wanted, Error error);
   Result<TorchValue> call_value(const TorchValue& callee, std::vector<TorchValue> args,
@@ -144,7 +152,9 @@ class Interpreter {
   size_t wanted_results_ = 0;  // of the call that is evaluated next
   int nesting_ = 0, calls_ = 0;
   int64_t steps_ = 0;
-  bool raised_ = false;  // the last error was raised by the program itself
+  size_t made_items_ = 0;
+  mutable MadeConstants made_constants_;  // counted by the calls that site() is for
+  bool raised_ = false;                   // the last error was raised by the program itself
   // While branches are run that may not be taken: containers made inside them, innermost last.
   std::vector<std::vector<const void*>> branch_containers_;
 };

@@ -29,6 +29,8 @@ class Walk {
     return {};
   }
 
+  size_t count() const { return count_; }
+
  private:
   Status check(const void* seen) const {
     if (seen != container_) return {};
@@ -41,8 +43,22 @@ class Walk {
 
 }  // namespace
 
-Status check_nesting(const TorchValue& value, const void* container) {
-  return Walk(container).visit(value, 0);
+Status check_nesting(const TorchValue& value, const void* container, size_t* items) {
+  Walk walk(container);
+  Status status = walk.visit(value, 0);
+  if (items != nullptr) *items = walk.count();
+  return status;
+}
+
+size_t memory_items(const TorchValue& value) {
+  const auto* text = value.get_if<std::string>();
+  return 1 + (text == nullptr ? 0 : text->size() / sizeof(TorchValue));
+}
+
+size_t memory_items(const std::vector<TorchValue>& values) {
+  size_t items = 1;
+  for (const TorchValue& value : values) items += memory_items(value);
+  return items;
 }
 
 }  // namespace ec::torch::script
