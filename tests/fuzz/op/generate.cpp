@@ -167,6 +167,8 @@ const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
     generate_tensorflow_file,
     generate_coreml_file,
     generate_keras_file,
+    generate_torchscript_file,
+    generate_torch_export_file,
 };
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {

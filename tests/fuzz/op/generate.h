@@ -25,6 +25,8 @@ void generate_onnx_file(RandomSource& random, Model& model);
 void generate_tensorflow_file(RandomSource& random, Model& model);
 void generate_coreml_file(RandomSource& random, Model& model);
 void generate_keras_file(RandomSource& random, Model& model);
+void generate_torchscript_file(RandomSource& random, Model& model);
+void generate_torch_export_file(RandomSource& random, Model& model);
 
 // A file that our writers made, ONNX or TFLite, with something in it changed
 // (generate_damaged.cpp). False: no writer took the model.
