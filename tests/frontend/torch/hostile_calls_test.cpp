@@ -61,6 +61,10 @@ TEST_F(HostileCalls, OperandsMayBeMissing) {
                       {input({2, 3}, DType::I8), input({3}), TorchValue(), 1, -128, 127, 1}));
 }
 
+TEST_F(HostileCalls, IntegersAreNotQuantised) {
+  EXPECT_TRUE(refuses("aten::quantize_per_tensor", {input({2, 3}, DType::I32), 0.5, 0, 13}));
+}
+
 TEST_F(HostileCalls, NumbersAtTheEndsOfTheirRange) {
   ec::Tensor* x = input({3, 5});
   for (const int64_t offset : {kLeast, kMost, kMost - 1}) {

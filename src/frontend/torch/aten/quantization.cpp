@@ -56,6 +56,9 @@ Result<ec::Tensor*> dequantized(const CallSite& site, const TensorRef& x) {
 
 Result<TensorRef> quantized(const CallSite& site, ec::Tensor* x,
                             std::shared_ptr<const QuantParams> quant, DType dtype) {
+  if (!is_float(x->dtype()))
+    return Error(Code::TypeMismatch,
+                 "only floating-point tensors are quantised, not " + x->type().text());
   EC_TRY(const Parameters p, add_parameters(site, *quant, dtype));
   QuantizeAttrs attrs;
   attrs.dtype = dtype;
