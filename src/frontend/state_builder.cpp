@@ -8,7 +8,6 @@
 #include "ops/state_types.h"
 
 namespace ec {
-
 Result<Tensor*> StateBuilder::declare(const std::string& key, const std::string& name,
                                       Tensor* initial, const Location& location) {
   const auto taken = [&](const std::string& candidate) {

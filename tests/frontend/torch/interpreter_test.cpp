@@ -391,5 +391,24 @@ TEST(Interpreter, StateThatGrowsIsLeftOutWithAWarning) {
   EXPECT_NE(sink.diagnostics()[0].message.find("'past'"), std::string::npos);
 }
 
+// Some of the sizes are open, and still it is no value of the state.
+TEST(Interpreter, StateOfAnotherRankIsLeftOutWithAWarning) {
+  const std::string code =
+      "class M(Module):\n  __buffers__ = [\"past\", ]\n  training : bool\n  past : Tensor\n"
+      "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n"
+      "    y = torch.to(torch.argwhere(x), 6)\n"
+      "    self.past = y\n"
+      "    return torch.add(x, self.past)\n";
+  const std::string archive =
+      script_archive(code, {{"past", tensor("FloatStorage", "0", {}, {}, 1)}},
+                     {{"m/data/0", std::string(4, '\0')}});
+  ImportOptions options;
+  options.input_shapes["x"] = {2};
+  const auto graph = import(archive, options);
+  ASSERT_TRUE(graph.ok()) << format_diagnostic(graph.error().diagnostic());
+  EXPECT_EQ(states_of(**graph), "");
+  EXPECT_TRUE(verify(**graph).empty());
+}
+
 }  // namespace
 }  // namespace ec::torch::testing
