@@ -133,9 +133,8 @@ Result<std::optional<Shape>> shape_from_operand(const InferContext& ctx) {
   const auto rank = ctx.type(0).num_elements();
   if (!rank) return std::optional<Shape>{};
   if (*rank > rule::kAnyRank)
-    return ctx.bad_value("shape has " + std::to_string(*rank) +
-                         " elements; tensors have at most " + std::to_string(rule::kAnyRank) +
-                         " dimensions");
+    return ctx.bad_value("shape has " + std::to_string(*rank) + " elements; tensors have at most " +
+                         std::to_string(rule::kAnyRank) + " dimensions");
   return std::optional(Shape(std::vector<Dim>(static_cast<size_t>(*rank), Dim::unknown())));
 }
 

@@ -29,8 +29,8 @@ struct ResizeTaps {
   std::vector<uint8_t> outside;  // whole element takes the extrapolation value; empty: none does
 };
 
-// Whether the lists of an axis are small enough for a rewrite or a fast kernel: a file of some bytes
-// may name images of any size.
+// Whether the lists of an axis are small enough for a rewrite or a fast kernel: a file of some
+// bytes may name images of any size.
 bool has_small_taps(const ResizeAttrs& attrs, const ResizeAxis& axis);
 
 // Requires input >= 1.

@@ -25,8 +25,8 @@ inline bool fits_table(int64_t rows, int64_t columns) {
   return fits_table(sizes);
 }
 
-// Whether the heads of attention may be listed, where keys and values serve several of them. `query`
-// is [batch, heads, length, features], or has its heads in its features.
+// Whether the heads of attention may be listed, where keys and values serve several of them.
+// `query` is [batch, heads, length, features], or has its heads in its features.
 inline bool fits_heads(std::span<const int64_t> query, int64_t stated_heads) {
   return fits_table(query.size() == 4 ? query[1] : stated_heads, 1);
 }

@@ -75,7 +75,8 @@ std::string mutate_h5(const std::string& file, uint64_t seed, std::string& what)
 std::string mutate_model(const std::string& name, const std::string& file, uint64_t seed,
                          std::string& what) {
   const auto is = [&](const char* ending) { return name.ends_with(ending); };
-  if (is(".pt") || is(".pt2") || is(".pth") || is(".keras")) return mutate_archive(file, seed, what);
+  if (is(".pt") || is(".pt2") || is(".pth") || is(".keras"))
+    return mutate_archive(file, seed, what);
   if (is(".h5")) return mutate_h5(file, seed, what);
   if (is(".onnx") || is(".pb") || is(".mlmodel"))
     return seed % 2 == 0 ? WireMutator(seed).mutate(file, what)

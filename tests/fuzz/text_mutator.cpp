@@ -26,7 +26,8 @@ std::string TextMutator::mutate_code(const std::string& code, std::string& what)
         what += "number; ";
         const size_t at = line.find_first_of("0123456789");
         static const char* const kNumbers[] = {
-            "0", "-1", "9223372036854775807", "1e308", "3", "1000000", "nan", "None", "[]", "\"x\""};
+            "0",  "-1",   "9223372036854775807", "1e308", "3", "1000000", "nan", "None",
+            "[]", "\"x\""};
         if (at != std::string::npos) {
           const size_t end = line.find_first_not_of("0123456789.", at);
           line.replace(at, std::min(end, line.size()) - at, kNumbers[pick(10)]);

@@ -70,8 +70,8 @@ TEST(Session, PlansWithoutMemoryAndDoesNotRun) {
   const auto plan = open(std::move(graph), options);
   EXPECT_LT(meter.peak(), size_t{1} << 20);
   ASSERT_EQ(plan->timings().size(), 2U);
-  const auto result = plan->run(std::vector<NamedValue>{
-      {"x", floats({1 << 20}, std::vector<float>(1 << 20))}});
+  const auto result =
+      plan->run(std::vector<NamedValue>{{"x", floats({1 << 20}, std::vector<float>(1 << 20))}});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Code::Internal);
   const auto session = open(same->clone());

@@ -163,12 +163,8 @@ Level choose_level(RandomSource& random) {
 
 // Of files of nodes that follow no rule.
 const std::vector<void (*)(RandomSource&, Model&)> kFileGenerators = {
-    generate_onnx_file,
-    generate_tensorflow_file,
-    generate_coreml_file,
-    generate_keras_file,
-    generate_torchscript_file,
-    generate_torch_export_file,
+    generate_onnx_file,  generate_tensorflow_file,  generate_coreml_file,
+    generate_keras_file, generate_torchscript_file, generate_torch_export_file,
 };
 
 BuilderOptions choose_options(RandomSource& random, Model& model) {

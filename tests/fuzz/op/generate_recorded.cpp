@@ -40,8 +40,8 @@ bool is_model_folder(const fs::path& path) {
 }
 
 bool is_model_file(const fs::path& path) {
-  static const std::vector<std::string> kEndings = {".pt", ".pt2",     ".pth",    ".keras", ".h5",
-                                                    ".pb", ".mlmodel", ".tflite", ".onnx",  ".ecir"};
+  static const std::vector<std::string> kEndings = {
+      ".pt", ".pt2", ".pth", ".keras", ".h5", ".pb", ".mlmodel", ".tflite", ".onnx", ".ecir"};
   return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
 }
 

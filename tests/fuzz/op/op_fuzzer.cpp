@@ -1,14 +1,15 @@
 // Models made from the op table, through every phase of the compiler.
 //
 //   op_fuzzer --seed 1 --count 3000 [--level LEVEL] [--ops PATTERN]
-//             [--recorded FOLDER] [--jobs N] [--seconds N] [--limit CPU_SECONDS_PER_MODEL] [--report FILE.json] [--quiet]
+//             [--recorded FOLDER] [--jobs N] [--seconds N] [--limit CPU_SECONDS_PER_MODEL]
+//             [--report FILE.json] [--quiet]
 //   op_fuzzer --replay SEED [--level L] [--ops PATTERN] [--recorded FOLDER] [--print]
 //
 // A report that is there gets the figures added: a campaign is many runs, each from the seed that
 // the last one named. Ctrl-C ends a run with its report.
 //
-// A model is a function of its seed, --level, --ops and --recorded. --replay runs one in this process, for a
-// debugger, and prints it as text.
+// A model is a function of its seed, --level, --ops and --recorded. --replay runs one in this
+// process, for a debugger, and prints it as text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
@@ -164,7 +165,8 @@ nlohmann::json as_json(const RunFigures& figures, uint64_t seed) {
   nlohmann::json json = {
       {"models", figures.models}, {"seconds", figures.seconds}, {"restarts", figures.restarts}};
   json["runs"] = {{{"seed", seed}, {"next_seed", figures.next_seed}}};
-  for (size_t i = 0; i < kLevels; ++i) json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
+  for (size_t i = 0; i < kLevels; ++i)
+    json["levels"][std::string(kLevelNames[i])] = figures.by_level[i];
   for (const auto& [name, op] : figures.by_op)
     json["ops"][name] = {{"models", op.models}, {"tried", op.tried}, {"taken", op.taken}};
   for (const auto& [name, op] : figures.by_operator)
@@ -241,11 +243,11 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   ec::fuzz::Arguments arguments;
   if (!ec::fuzz::parse(argc, argv, arguments)) {
-    std::fprintf(
-        stderr,
-        "usage: op_fuzzer [--seed N] [--count N] [--level legal|near|wild|file|recorded|immense] [--ops PATTERN] "
-        "[--recorded FOLDER] "
-        "[--jobs N] [--report FILE] [--quiet] [--replay SEED [--print]]\n");
+    std::fprintf(stderr,
+                 "usage: op_fuzzer [--seed N] [--count N] [--level "
+                 "legal|near|wild|file|recorded|immense] [--ops PATTERN] "
+                 "[--recorded FOLDER] "
+                 "[--jobs N] [--report FILE] [--quiet] [--replay SEED [--print]]\n");
     return 2;
   }
   return arguments.replay ? ec::fuzz::replay(arguments) : ec::fuzz::run(arguments);

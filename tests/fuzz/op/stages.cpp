@@ -116,8 +116,7 @@ class Stages {
       return;
     }
     // Models with an immense size come without values.
-    runnable_ =
-        is_runnable(*model_.graph) && model_.inputs.size() == model_.graph->inputs().size();
+    runnable_ = is_runnable(*model_.graph) && model_.inputs.size() == model_.graph->inputs().size();
     random_results_ = has_random(*model_.graph);
     if (runnable_) {
       begin("run-reference");
