@@ -1,6 +1,5 @@
 #include "frontend/state_builder.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "ops/attrs.h"
@@ -10,13 +9,11 @@
 namespace ec {
 Result<Tensor*> StateBuilder::declare(const std::string& key, const std::string& name,
                                       Tensor* initial, const Location& location) {
-  const auto taken = [&](const std::string& candidate) {
-    return std::any_of(states_.begin(), states_.end(),
-                       [&](const State& state) { return state.name == candidate; });
-  };
   const std::string base = name.empty() ? "state" : name;
   std::string unique = base;
-  for (int i = 1; taken(unique); ++i) unique = base + "_" + std::to_string(i);
+  // Long names are cut, so that thousands may be the same: counting goes on where it ended.
+  size_t& last = last_number_[base];
+  while (!names_.insert(unique).second) unique = base + "_" + std::to_string(++last);
   OpSpec spec;
   spec.attrs = StateAttrs{unique};
   spec.location = location;

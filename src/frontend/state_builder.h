@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class StateBuilder {
   Graph& graph_;
   std::vector<State> states_;
   std::map<std::string, size_t> index_;
+  std::set<std::string> names_;
+  std::map<std::string, size_t> last_number_;  // behind a name that was taken
   size_t changes_ = 0;
 };
 
