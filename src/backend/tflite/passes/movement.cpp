@@ -307,7 +307,9 @@ Result<bool> expand_trilu(Rewriter& r, Operation* op) {
   if (!fits_table(std::span(*sizes).last(2))) return false;
   const bool upper = op->attrs_as<TriluAttrs>().upper;
   const int64_t rows = (*sizes)[sizes->size() - 2], columns = sizes->back();
-  const auto k = static_cast<int64_t>(*offset);
+  // Behind all rows and columns one offset is like another.
+  constexpr double kMost = 0x1p46;
+  const auto k = static_cast<int64_t>(std::clamp(*offset, -kMost, kMost));
   std::vector<uint8_t> keep;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) keep.push_back(upper ? j >= i + k : j <= i + k);
