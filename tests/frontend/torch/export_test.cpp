@@ -273,6 +273,18 @@ TEST(TorchExport, SaysWhatItCannotRead) {
   EXPECT_NE(compiled.text().find("EC1005"), std::string::npos) << compiled.text();
 }
 
+TEST(TorchExport, NumbersOfElementTypesMayBeAny) {
+  for (const char* number : {"9223372036854775807", "-9223372036854775808", "99"}) {
+    std::string whole = program(kAdd);
+    whole.replace(whole.rfind("\"dtype\":7,\"sizes\"", whole.find("\"signature\"")) + 8, 1, number);
+    const Imported imported = import_program(whole);  // of the result: nothing reads it
+    EXPECT_NE(imported.graph, nullptr) << imported.text();
+    whole = program(kAdd);
+    whole.replace(whole.find("\"dtype\":7") + 8, 1, number);  // of the input
+    EXPECT_NE(import_program(whole).text().find("EC3003"), std::string::npos);
+  }
+}
+
 // Loops in loops whose conditions are known are written out, but not without end.
 TEST(TorchExport, LoopsInLoopsAreBounded) {
   const auto graph = [](const std::string& outputs, const std::string& nodes) {

@@ -88,6 +88,8 @@ TEST_F(HostileCalls, NumbersAtTheEndsOfTheirRange) {
   EXPECT_TRUE(refuses("aten::Int", {std::nan("")}));
   survives("aten::upsample_nearest2d.vec",
            {input({1, 2, 8, 8}), TorchValue(), TorchValue::list({1e300, 1e300})});
+  survives("quantized_decomposed::quantize_per_tensor", {x, 0.5, 5, kLeast, 127, 1});
+  survives("quantized_decomposed::quantize_per_tensor", {x, 0.5, 5, kLeast, kMost, 1});
   // Bins of a size that times their number is beyond 64 bits.
   survives("aten::adaptive_avg_pool2d",
            {input({1, 1, int64_t{1} << 40, 1}, DType::I8), TorchValue::ints({7, 1})});

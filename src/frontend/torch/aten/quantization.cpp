@@ -110,8 +110,10 @@ Result<ec::Tensor*> limited(Call& c, ec::Tensor* x, const QuantParams& quant, DT
   if (quant.per_channel()) return c.unsupported("a narrow range per channel");
   const double scale = quant.scales.front();
   const int64_t zero = quant.zero_points.front();
-  return c.add(OpKind::Clip, {x, c.scalar(x->dtype(), static_cast<double>(low - zero) * scale),
-                              c.scalar(x->dtype(), static_cast<double>(high - zero) * scale)});
+  return c.add(
+      OpKind::Clip,
+      {x, c.scalar(x->dtype(), (static_cast<double>(low) - static_cast<double>(zero)) * scale),
+       c.scalar(x->dtype(), (static_cast<double>(high) - static_cast<double>(zero)) * scale)});
 }
 
 }  // namespace ec::torch

@@ -258,7 +258,7 @@ class Decoder : private JsonReader {
     const int64_t own = integer(value);
     const auto known = scalar_type_of_export(own);
     // An unknown type stays unknown, for the message of whoever needs it.
-    return literal(known ? *known : 1000 + own);
+    return literal(known ? *known : unknown_scalar_type(own));
   }
 
   // --- graphs ------------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ bool ProgramImport::check_operators(const GraphDef& graph) {
 
 Result<TensorType> declared_type(const TensorMeta& meta) {
   EC_TRY(const DType dtype,
-         dtype_of_scalar_type(scalar_type_of_export(meta.dtype).value_or(1000 + meta.dtype)));
+         dtype_of_scalar_type(
+             scalar_type_of_export(meta.dtype).value_or(unknown_scalar_type(meta.dtype))));
   std::vector<Dim> dims;
   for (const SizeDef& size : meta.sizes)
     dims.push_back(size.value                ? Dim(*size.value)

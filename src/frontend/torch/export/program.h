@@ -117,5 +117,9 @@ Result<std::map<std::string, WeightRecord>> decode_weights(std::string_view json
 
 // c10::ScalarType of torch.export's own codes; empty for those that it lacks.
 std::optional<int64_t> scalar_type_of_export(int64_t number);
+// A number that is no c10::ScalarType, for the message of whoever needs the type.
+inline int64_t unknown_scalar_type(int64_t number) {
+  return 1000 + (number < 0 || number > 1'000'000 ? 1'000'000 : number);
+}
 
 }  // namespace ec::torch::exported
