@@ -145,14 +145,20 @@ int64_t GraphBuilder::product(int64_t a, int64_t b) {
 
 // --- building -----------------------------------------------------------------------------------
 
+bool GraphBuilder::may_add(size_t tensors) {
+  if (!ok()) return false;
+  if (room_ == nullptr) return true;
+  if (*room_ < tensors) {
+    fail(Code::TooLarge, "the model unfolds to more operations than its file can justify");
+    return false;
+  }
+  *room_ -= tensors;
+  return true;
+}
+
 Tensors GraphBuilder::add_folding(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs,
                                   size_t limit) {
-  if (!ok()) return Tensors(num_outputs, nothing());
-  if (room_ != nullptr && *room_ < num_outputs) {
-    fail(Code::TooLarge, "the model unfolds to more operations than its file can justify");
-    return Tensors(num_outputs, nothing());
-  }
-  if (room_ != nullptr) *room_ -= num_outputs;
+  if (!may_add(num_outputs)) return Tensors(num_outputs, nothing());
   OpSpec spec;
   spec.attrs = std::move(attrs);
   spec.location = location_;

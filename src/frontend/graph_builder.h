@@ -40,9 +40,9 @@ class GraphBuilder {
   Graph& graph() const { return *graph_; }
   const Location& location() const { return location_; }
 
-  // Operations that may still be added, by all builders of a model: where few bytes of a file say
-  // how often something is done, it could else take any memory.
-  void share_room(size_t* operations) { room_ = operations; }
+  // Tensors that may still be added, constants included, by all builders of a model: where few
+  // bytes of a file say how often something is done, it could else take any memory.
+  void share_room(size_t* tensors) { room_ = tensors; }
 
   // --- problems ---------------------------------------------------------------------------------
   bool ok() const { return !error_; }
@@ -90,18 +90,18 @@ class GraphBuilder {
 
   // Constants; after a failure none are made, whatever a conversion still asks for.
   Tensor* int_list(std::span<const int64_t> values) {
-    return ok() ? graph().add_ints("", values) : nothing();
+    return may_add(1) ? graph().add_ints("", values) : nothing();
   }
   Tensor* int_list(std::initializer_list<int64_t> values) {
     return int_list(std::span(values.begin(), values.size()));
   }
   Tensor* scalar(DType dtype, double value) {
-    return ok() ? graph().add_scalar("", dtype, value) : nothing();
+    return may_add(1) ? graph().add_scalar("", dtype, value) : nothing();
   }
   // A number of the type of x.
   Tensor* like(const Tensor* x, double value) { return scalar(x->dtype(), value); }
   Tensor* floats(Shape shape, std::span<const float> values) {
-    return ok() ? graph().add_constant<float>("", std::move(shape), values) : nothing();
+    return may_add(1) ? graph().add_constant<float>("", std::move(shape), values) : nothing();
   }
   Tensor* cast(Tensor* x, DType to);  // x itself when it has the type
   Tensor* to_float(Tensor* x) { return is_float(x->dtype()) ? x : cast(x, DType::F32); }
@@ -140,7 +140,8 @@ class GraphBuilder {
 
  private:
   Tensors add_folding(OpKind kind, Tensors inputs, Attrs attrs, size_t num_outputs, size_t limit);
-  Tensor* nothing();  // stands for what could not be built
+  bool may_add(size_t tensors);  // not after a failure, and not beyond the room
+  Tensor* nothing();             // stands for what could not be built
   void no_entry(int64_t axis, size_t count);
 
   Graph* graph_;

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxCalls = 200'000;
-// Operations of one model: layers that are written out step by step and models that are called
-// again and again make many of few bytes. Each takes about as much memory as this.
-constexpr size_t kOperationBase = size_t{1} << 16, kBytesOfOperation = 1024;
+// Tensors of one model: layers that are written out step by step and models that are called again
+// and again make many of few bytes. Each takes about this memory, with its operation.
+constexpr size_t kTensorBase = 3 << 15, kBytesOfTensor = 1024;
 constexpr std::string_view kExportAdvice =
     "export the model in Python: model.export(\"exported\"), and give that SavedModel folder";
 
@@ -103,7 +103,7 @@ Importer::Importer(std::string file, size_t model_bytes, const ImportOptions& op
       graph_(std::make_unique<ec::Graph>()),
       states_(*graph_),
       weight_memory_(model_bytes),
-      operation_room_(kOperationBase + model_bytes / kBytesOfOperation) {}
+      tensor_room_(kTensorBase + model_bytes / kBytesOfTensor) {}
 
 void Importer::report(Error error, const std::string& node, const std::string& type) {
   ++errors_;

@@ -51,8 +51,8 @@ class Importer {
   WeightMemory& weight_memory() { return weight_memory_; }
   // Bytes that tables may still take whose sizes are numbers of the file.
   size_t& table_room() { return table_room_; }
-  // Operations that may still be added.
-  size_t& operation_room() { return operation_room_; }
+  // Tensors that may still be added.
+  size_t& tensor_room() { return tensor_room_; }
 
  private:
   struct Scope;  // one run of a model
@@ -91,7 +91,7 @@ class Importer {
   size_t errors_ = 0;
   size_t calls_ = 0;
   size_t table_room_ = size_t{32} << 20;
-  size_t operation_room_;
+  size_t tensor_room_;
   std::map<hdf5::Address, ec::Tensor*> constants_;
   std::map<std::pair<const ec::Tensor*, std::string>, ec::Tensor*> derived_;
   std::map<std::string, size_t> refused_;  // classes and how often they stand in the model

@@ -47,7 +47,7 @@ LayerCall::LayerCall(Importer& importer, Location location, const LayerConfig& l
       args_(std::move(args)),
       kwargs_(std::move(kwargs)),
       depth_(depth) {
-  share_room(&importer.operation_room());
+  share_room(&importer.tensor_room());
 }
 
 Value LayerCall::convert(const LayerRow& row) {
