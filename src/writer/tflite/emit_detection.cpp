@@ -52,7 +52,11 @@ class SelectedBoxes {
       return e_.fail("thresholds that are computed, or boxes by their centre, or too many classes");
     boxes_ = scores[2];
     limit_ = static_cast<int64_t>(std::clamp(*limit, 0.0, static_cast<double>(boxes_)));
-    if (limit_ < 1) return e_.fail("no boxes to select");
+    if (limit_ < 1 || scores[0] * scores[1] == 0) return e_.fail("no boxes to select");
+    // Image and class stand beside each of them in the file.
+    constexpr int64_t kMostRows = int64_t{1} << 20;
+    if (limit_ > kMostRows / (scores[0] * scores[1]))
+      return e_.fail("more than a million boxes to select", "lower max_output_boxes_per_class");
     limit_number_ = e_.int_scalar(limit_);
     // Boxes that overlap by just the threshold stay in the graph and go in the operator.
     const float bound = std::nextafter(static_cast<float>(*overlap), HUGE_VALF);

@@ -51,6 +51,7 @@ Status emit_gather_nd(OpEmitter& e) {
 Status emit_scatter_nd(OpEmitter& e) {
   if (e.attrs<ScatterNdAttrs>().reduction != Reduction::Add)
     return e.fail("a reduction other than addition", std::string(kPipelineHint));
+  if (e.dtype() == DType::Bool) return e.fail("sums of truth values");
   // The operator adds what is stored, zero points included.
   if (e.input(0).type().quant || e.input(2).type().quant)
     return e.fail("sums of integers with parameters");
