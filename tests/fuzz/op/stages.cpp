@@ -327,9 +327,11 @@ class Stages {
     run_imported(*graph, layouts);
   }
 
-  // Devices compute integers of 64 bits in 32.
+  // Devices compute integers of 64 bits in 32, and those without a sign with one.
   bool fit_in_32_bits() const {
     const auto fits = [](const ConstView& view) {
+      if (view.dtype == DType::U32)
+        return std::ranges::all_of(view.as<uint32_t>(), [](uint32_t n) { return n <= INT32_MAX; });
       if (view.dtype != DType::I64) return true;
       const auto numbers = view.as<int64_t>();
       return std::ranges::all_of(numbers, [](int64_t n) { return n == static_cast<int32_t>(n); });
