@@ -8,14 +8,12 @@
 namespace ec::mil {
 namespace {
 
-bool is_narrow_integer(DType dtype) {
-  return dtype == DType::I8 || dtype == DType::U8 || dtype == DType::I16 || dtype == DType::U16;
-}
+bool is_narrow_integer(DType dtype) { return is_integer(dtype) && bit_width(dtype) < 32; }
 
-// Programs compute on int32: results of 8 and 16 bits would not wrap.
+// Programs compute on int32: results of fewer bits would not wrap.
 Status refuse_narrow(const OpEmitter& e) {
   if (!is_narrow_integer(e.op().output()->dtype())) return {};
-  return e.fail("arithmetic on integers of 8 and 16 bits, which programs do not have",
+  return e.fail("arithmetic on integers of fewer than 32 bits, which programs do not have",
                 "compute on int32 or on floats");
 }
 
