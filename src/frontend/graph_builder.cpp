@@ -109,8 +109,7 @@ Tensor* GraphBuilder::shape_list(const Sizes& sizes) {
   return concat(std::move(parts), 0);
 }
 
-// --- lists with an entry for each axis
-// ------------------------------------------------------------
+// --- lists by axis ------------------------------------------------------------------------------
 
 void GraphBuilder::no_entry(int64_t axis, size_t count) {
   fail(Code::BadValue, "axis " + std::to_string(axis) + " does not exist: there are " +

@@ -64,9 +64,9 @@ class GraphBuilder {
   // i64[n]; constant when all are known.
   Tensor* shape_list(const Sizes& sizes);
 
-  // --- lists with an entry for each axis
-  // ---------------------------------------------------------- Changes one entry; an error where
-  // the list has none for the axis.
+  // --- lists by axis ----------------------------------------------------------------------------
+
+  // Changes one entry; an error where the list has none for the axis.
   template <class T>
   void set(std::vector<T>& list, int64_t axis, std::type_identity_t<T> value) {
     if (axis >= 0 && axis < static_cast<int64_t>(list.size()))
